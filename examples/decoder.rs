@@ -5,7 +5,7 @@
 //! One file reads Llama, Mistral, Qwen 2 and 3, SmolLM3, Gemma 2 and 3 and Phi-3. What differs between
 //! their blocks is told by the names of their weights; what differs between their positions (base,
 //! layout, scaling, layers without rotation, windows) is in `config.json`, and
-//! [`ModelConfig`](pe_burn::ModelConfig) reads it layer by layer.
+//! [`HfConfig`](pe_models::HfConfig) reads it layer by layer.
 
 use std::fs;
 use std::path::Path;
@@ -14,8 +14,9 @@ use burn::tensor::activation::{gelu_approximate, silu, softmax};
 use burn::tensor::module::linear;
 use burn::tensor::{Bool, Device, Int, Tensor};
 use pe_burn::model::{AttentionSpan, LayerPositions};
-use pe_burn::{ModelConfig, Positions, RotaryPositionalEncoding, Rotate};
+use pe_burn::{Positions, RotaryPositionalEncoding, Rotate};
 use pe_examples::{Cache, Linear, Norm, Result, Weights, append, embed, generate, unseen};
+use pe_models::HfConfig;
 use serde_json::Value;
 
 /// The numbers of `config.json` that are not about positions.
@@ -94,7 +95,7 @@ impl Decoder {
         let weights = Weights::read(&folder.join("model.safetensors"), device)?;
         let sizes = Sizes::read(&serde_json::from_str(&text)?)?;
 
-        let model = ModelConfig::from_json(&text)?;
+        let model = HfConfig::from_json(&text)?;
         let positions = model.layers()?.into_iter().zip(model.init_rotary(device)?);
         let layers = positions.enumerate().map(|(i, (positions, rope))| {
             let name = format!("model.layers.{i}");

@@ -9,8 +9,9 @@ use std::path::Path;
 
 use burn::tensor::activation::{gelu, gelu_approximate, softmax};
 use burn::tensor::{Bool, Device, Int, Tensor};
-use pe_burn::{Alibi, AlibiConfig, Bias, ModelConfig, Positions, RotaryPositionalEncoding, Rotate};
+use pe_burn::{Alibi, AlibiConfig, Bias, Positions, RotaryPositionalEncoding, Rotate};
 use pe_examples::{Cache, Linear, Norm, Result, Weights, append, embed, generate, unseen};
+use pe_models::HfConfig;
 use serde_json::Value;
 
 /// What differs between the models.
@@ -121,7 +122,7 @@ impl Decoder {
         let has_alibi = config["model_type"] == "bloom";
         let rope = match has_alibi {
             true => None,
-            false => Some(ModelConfig::from_json(&text)?.rotary()?.try_init(device)?),
+            false => Some(HfConfig::from_json(&text)?.rotary()?.try_init(device)?),
         };
         let alibi = has_alibi.then(|| AlibiConfig::new(heads).try_init(device));
 

@@ -13,12 +13,12 @@ use burn::module::Param;
 use burn::tensor::activation::{gelu, relu, softmax};
 use burn::tensor::{Bool, Device, Int, Tensor};
 use pe_burn::content::DebertaConfig;
-use pe_burn::model::AttentionSpan;
 use pe_burn::{
-    Bias, Embed, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, ModelConfig,
-    Positions, RotaryPositionalEncoding, Rotate, T5RelativeBias, T5RelativeBiasConfig,
+    Bias, Embed, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, Positions,
+    RotaryPositionalEncoding, Rotate, T5RelativeBias, T5RelativeBiasConfig,
 };
 use pe_examples::{Linear, Norm, Result, Weights, embed};
+use pe_models::{AttentionSpan, HfConfig};
 use serde_json::Value;
 
 /// What differs between the models.
@@ -175,7 +175,7 @@ impl Encoder {
         let mut spans = vec![AttentionSpan::Full; count];
         let mut ropes = vec![None; count];
         if name == "modernbert" {
-            let model = ModelConfig::from_json(&text)?;
+            let model = HfConfig::from_json(&text)?;
             spans = model.layers()?.iter().map(|layer| layer.span).collect();
             ropes = model.init_rotary(device)?;
         }

@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use burn::tensor::{Device, Tensor};
 use fuzz_positions::values;
 use fuzzing::fuzz;
-use pe_burn::{LearnedPositionalEmbeddingConfig, ModelConfig, Positions, RopeScaling, Rotate};
+use pe_burn::{LearnedPositionalEmbeddingConfig, Positions, RopeScaling, Rotate};
+use pe_models::HfConfig;
 
 /// The files in the folders of a folder.
 fn files(folder: &Path, ending: &str) -> Vec<(String, Vec<u8>)> {
@@ -82,7 +83,7 @@ fn configurations() {
     let configs = configs.filter(|file| String::from_utf8_lossy(&file.1).contains("model_type"));
     fuzz("model-config", configs.collect(), |file| {
         let text = String::from_utf8_lossy(&fs::read(file).unwrap()).into_owned();
-        let Ok(config) = ModelConfig::from_json(&text) else {
+        let Ok(config) = HfConfig::from_json(&text) else {
             return false;
         };
         let Ok(rotary) = config.rotary() else {

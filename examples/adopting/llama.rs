@@ -4,8 +4,9 @@ use std::f64::consts::TAU;
 
 use burn::nn::RotaryEncodingConfig;
 use burn::tensor::{Device, Tensor};
-use pe_burn::{Layout, ModelConfig, Positions, RotaryPositionalEncodingConfig, Rotate};
+use pe_burn::{Layout, Positions, RotaryPositionalEncodingConfig, Rotate};
 use pe_examples::Result;
+use pe_models::HfConfig;
 
 use super::{angles, apart, frequencies, random, turned};
 
@@ -21,7 +22,7 @@ pub fn difference(device: &Device) -> Result<f32> {
         .init_with_frequency_scaling(scaled, device);
 
     // Meta's weights are for neighbouring columns, as Burn's module is; those of Hugging Face are for halves.
-    let rotary = ModelConfig::from_json(CONFIG)?.rotary()?;
+    let rotary = HfConfig::from_json(CONFIG)?.rotary()?;
     let rope = rotary.with_layout(Layout::Interleaved).try_init(device)?;
 
     let mut largest = 0.0_f32;

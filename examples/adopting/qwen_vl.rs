@@ -2,8 +2,9 @@
 
 use burn::tensor::{Device, Tensor};
 use pe_burn::coordinates::Part;
-use pe_burn::{Grid, ModelConfig, Positions, Rotate};
+use pe_burn::{Grid, Positions, Rotate};
 use pe_examples::Result;
+use pe_models::HfConfig;
 
 use super::{angles, apart, frequencies, random, turned};
 
@@ -18,7 +19,7 @@ pub fn difference(device: &Device) -> Result<f32> {
         vec![Part::Padding(4), Part::Text(25)],
     ];
     let (positions, next) = Positions::from_parts(&parts)?;
-    let rope = ModelConfig::from_json(CONFIG)?.rotary()?.try_init(device)?;
+    let rope = HfConfig::from_json(CONFIG)?.rotary()?.try_init(device)?;
 
     let x = random([2, 4, 29, 128], device);
     let prompt = rope.try_rotate_queries(x.clone(), &positions)?;

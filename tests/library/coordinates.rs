@@ -9,10 +9,11 @@ use pe_burn::rotary::MixedRotaryConfig;
 use pe_burn::scaling::Dynamic;
 use pe_burn::{
     AlibiConfig, AlibiShape, Axes, Bias, Coordinates, Embed, FireConfig, Grid, KerpleConfig,
-    Layout, LearnedPositionalEmbeddingConfig, ModelConfig, Positions,
-    RotaryPositionalEncodingConfig, Rotate, SinusoidalPositionalEncodingConfig,
-    T5RelativeBiasConfig, XPosPositionalEncodingConfig, convert_heads,
+    Layout, LearnedPositionalEmbeddingConfig, Positions, RotaryPositionalEncodingConfig, Rotate,
+    SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig, XPosPositionalEncodingConfig,
+    convert_heads,
 };
+use pe_models::HfConfig;
 use pe_tests::devices;
 use serde::Deserialize;
 
@@ -72,7 +73,7 @@ fn rotations_of_every_peer() {
     assert_eq!(peers.len(), 37, "{peers:?}");
     for case in &mut cases_of_all {
         if let Some(model) = &case.model {
-            let layers = ModelConfig::from_json(&model.to_string())
+            let layers = HfConfig::from_json(&model.to_string())
                 .unwrap()
                 .layers()
                 .unwrap();
@@ -677,7 +678,7 @@ fn files_of_hunyuan_vl() {
             r#"{{"model_type": "hunyuan_vl", "head_dim": 128, "num_hidden_layers": 24, "rope_theta": 10000.0,
                 "rope_scaling": {{"alpha": 1000.0, "factor": 1.0, {parameters}}}}}"#
         );
-        ModelConfig::from_json(&json).unwrap().rotary()
+        HfConfig::from_json(&json).unwrap().rotary()
     };
     let older = file(r#""type": "xdrope", "xdrope_section": [16, 16, 16, 16]"#).unwrap();
     assert_eq!(older.axes, Some(Axes::xdrope([16, 16, 16, 16])));

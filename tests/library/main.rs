@@ -21,8 +21,6 @@ mod fox;
 mod grids;
 mod inkling;
 mod learned;
-mod model_fields;
-mod models;
 mod module;
 mod outside;
 mod panics;

@@ -5,10 +5,11 @@ use burn::module::Param;
 use burn::tensor::{Device, Tensor};
 use pe_burn::scaling::{Llama3, Yarn};
 use pe_burn::{
-    AlibiConfig, Bias, FireConfig, KerpleConfig, KerpleShape, Layout, ModelConfig, Positions,
-    RopeScaling, RotaryPositionalEncodingConfig, Rotate, Spectrum, T5RelativeBiasConfig,
+    AlibiConfig, Bias, FireConfig, KerpleConfig, KerpleShape, Layout, Positions, RopeScaling,
+    RotaryPositionalEncodingConfig, Rotate, Spectrum, T5RelativeBiasConfig,
     XPosPositionalEncodingConfig,
 };
+use pe_models::HfConfig;
 use pe_tests::devices;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -392,7 +393,7 @@ fn rotations_of_models() {
             if config.get("num_hidden_layers").is_none() {
                 config["num_hidden_layers"] = 4.into();
             }
-            let model: ModelConfig = serde_json::from_value(config.clone()).unwrap();
+            let model: HfConfig = serde_json::from_value(config.clone()).unwrap();
             // In two of them some layers do not rotate, but the first one does.
             let rope = model.layers().unwrap().remove(0).rotary.unwrap();
             let rope = rope.with_max_len(200).init(&device);

@@ -471,7 +471,7 @@ def of_type(name):
     return {"type": name, "model": model_class(cls).__name__, "cases": cases}
 
 
-def in_a_process(name):
+def in_a_process(name, of_type=of_type):
     """A model that is too large or too slow must not end the others."""
     with tempfile.NamedTemporaryFile("r") as result:
         process = os.fork()

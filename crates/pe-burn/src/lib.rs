@@ -34,7 +34,7 @@
 //! # assert_eq!((q.dims(), k.dims()), ([2, 32, 10, 128], [2, 8, 10, 128]));
 //! ```
 //!
-//! For a model from Hugging Face, [`ModelConfig`] reads the base, the layout, the number of rotated
+//! For a model from Hugging Face, the crate `pe-models` reads the base, the layout, the number of rotated
 //! columns and the scaling from its `config.json`.
 //!
 //! # A model that takes any scheme
@@ -139,7 +139,7 @@
 //! | rotate by learned frequencies, or by mixtures of them (FoPE) | [`rotary`] |
 //! | write a scheme of your own | [`Positional`]; for a rotation [`RotateByRows`] |
 //! | choose how embeddings are scaled, initialized, resized | [`embedding`] |
-//! | rotate as a model at Hugging Face does, layer by layer | [`ModelConfig`], [`LayerPositions`](model::LayerPositions) |
+//! | rotate as a model at Hugging Face does, layer by layer | the crate `pe-models`; [`QueryScale`](rotary::QueryScale) |
 //! | read longer inputs than a model was trained on | [`RopeScaling`], [`scaling`], [`DualChunk`](rotary::DualChunk) |
 //! | use weights of another library or layout | [`Formula`], [`convert_layout`], [`convert_heads`] |
 //! | read a trained table, fit it to other lengths, image sizes and windows | [`LearnedPositionalEmbedding`], [`Extension`](embedding::Extension), [`Resampling`](embedding::Resampling) |
@@ -220,8 +220,8 @@ pub use layout::{Layout, convert_heads, convert_layout};
 pub use positional::{NoPositions, Positional};
 pub use positions::{Axes, Coordinates, Grid, MAX_POSITION, Positions, RandomizedPositions};
 pub use rotate::{
-    ModelConfig, RopeScaling, RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate,
-    RotateByRows, XPosPositionalEncoding, XPosPositionalEncodingConfig,
+    RopeScaling, RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate, RotateByRows,
+    XPosPositionalEncoding, XPosPositionalEncodingConfig,
 };
 pub use scheme::{PositionalConfig, PositionalScheme};
 pub use spectrum::{DEFAULT_BASE, Formula, Spectrum};
@@ -275,20 +275,19 @@ pub mod grid {
         SwinRelativeBiasConfig, SwinV2RelativeBias, SwinV2RelativeBiasConfig, TableBias,
     };
 }
-pub mod model {
-    //! What [`ModelConfig`](crate::ModelConfig) says about the layers of a model.
-    pub use crate::rotate::{AttentionSpan, LayerPositions, Probe, QueryScale};
-}
 pub mod rotary {
     //! Relatives of RoPE: [learned frequencies](MixedRotary) for images, [FoPE](Fope), [PoPE](Pope), and the positions
-    //! of [dual chunk attention](DualChunk).
+    //! of [dual chunk attention](DualChunk); factors of queries that grow with their position ([`QueryScale`]).
     pub use crate::rotate::{
         ChunkPart, DualChunk, Fope, FopeConfig, MixedRotary, MixedRotaryConfig, Pope, PopeConfig,
+        QueryScale,
     };
 }
-/// The scalings of RoPE, a type each, with their settings as fields: see [`RopeScaling`].
+/// The scalings of RoPE, a type each, with their settings as fields: see [`RopeScaling`]; and the [`Fields`](scaling::Fields)
+/// of the file that they are read from.
 pub mod scaling {
     pub use crate::rotate::scaling::types::*;
+    pub use crate::rotate::scaling::{Fields, Value};
 }
 pub mod weights {
     //! What is added to attention weights, after the softmax: [eRPE](Erpe). The hook is [`WeightBias`](crate::WeightBias).

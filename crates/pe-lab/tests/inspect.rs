@@ -70,6 +70,51 @@ fn models_of_text_and_images_have_axes() {
     );
 }
 
+/// What each part of a file is told as.
+#[test]
+fn other_parts_and_models_that_do_not_rotate_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for (file, words) in [
+        (
+            r#"{"model_type": "qwen3_vl", "text_config": {"model_type": "qwen3_vl_text", "num_hidden_layers": 2},
+                "vision_config": {"model_type": "qwen3_vl", "depth": 3, "hidden_size": 64, "num_heads": 4}}"#,
+            &[
+                "qwen3_vl_text: 2 layers",
+                "== vision_config\nqwen3_vl_vision: 3 layers",
+                "row of a patch, then its column",
+            ][..],
+        ),
+        (
+            r#"{"model_type": "t5", "num_heads": 12}"#,
+            &[
+                "Scores of every layer of the decoder",
+                "\"kind\":\"t5\",\"heads\":12",
+            ],
+        ),
+        (
+            r#"{"model_type": "dia", "encoder_config": {"num_hidden_layers": 2}, "decoder_config": {"num_hidden_layers": 3}}"#,
+            &[
+                "== encoder_config\ndia_encoder: 2 layers",
+                "== decoder_config\ndia_decoder: 3 layers",
+            ],
+        ),
+        (
+            r#"{"model_type": "llama", "num_hidden_layers": 1, "head_dim": 8, "max_position_embeddings": 4096,
+                "rope_scaling": {"type": "dynamic", "factor": 4.0}}"#,
+            &["in short inputs; in one of 16,384 tokens:"],
+        ),
+    ] {
+        fs::write(folder.path().join("config.json"), file).unwrap();
+        let (code, text, error) = inspect(&["config.json"], folder.path());
+        assert_eq!(code, 0, "{error}");
+        for words in words {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        let (_, json, _) = inspect(&["config.json", "--json"], folder.path());
+        serde_json::from_str::<Value>(&json).unwrap();
+    }
+}
+
 #[test]
 fn json_has_a_probe_that_other_code_can_be_compared_with() {
     let folder = tempfile::tempdir().unwrap();
@@ -143,12 +188,12 @@ fn wrong_use_says_what_is_wrong() {
         ("", "config.json cannot be read"),
         ("{}", "it has no `model_type`"),
         (
-            r#"{"model_type": "gpt2"}"#,
-            "there is no model type named \"gpt2\"",
+            r#"{"model_type": "no_such"}"#,
+            "there is no model type named \"no_such\"",
         ),
         (
-            r#"{"model_type": "nanochat"}"#,
-            "the model type nanochat is not read: it rotates by the opposite angle",
+            r#"{"model_type": "jamba"}"#,
+            "the model type jamba is not read: its attention has no positions",
         ),
     ] {
         write(text);

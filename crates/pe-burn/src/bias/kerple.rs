@@ -138,9 +138,10 @@ impl Kerple {
             KerpleShape::Power => 2.0,
         };
         let own: FloatDType = r1.dtype().into();
-        let r1 = within(r1.cast(FloatDType::F32), MOST).reshape([1, heads, 1, 1]);
-        let r2 = within(r2.cast(FloatDType::F32), most).reshape([1, heads, 1, 1]);
-        let steps = distances.real(&device).abs();
+        let wide = compute_dtype(own);
+        let r1 = within(cast(r1, wide), MOST).reshape([1, heads, 1, 1]);
+        let r2 = within(cast(r2, wide), most).reshape([1, heads, 1, 1]);
+        let steps = cast(distances.real(&device), wide).abs();
         let fall = match shape {
             KerpleShape::Logarithmic => (steps * r2).log1p(),
             KerpleShape::Power => {
@@ -152,7 +153,7 @@ impl Kerple {
                 power.mask_fill(here, 0.0)
             }
         };
-        (-(fall * r1)).cast(own)
+        cast(-(fall * r1), own)
     }
 }
 
@@ -162,40 +163,6 @@ impl Bias for Kerple {
         queries: (&Positions, usize),
         keys: (&Positions, usize),
     ) -> Result<Tensor<4>, PositionError> {
-<<<<<<< HEAD
-        let (heads, shape) = (self.config.heads, self.config.shape);
-        let (r1, r2) = (dequantized(self.r1.val()), dequantized(self.r2.val()));
-        let device = r1.device();
-        Distances::bias(
-            queries,
-            keys,
-            heads,
-            (&device, r1.dtype()),
-            |distances, _| {
-                let most = match shape {
-                    KerpleShape::Logarithmic => MOST,
-                    KerpleShape::Power => 2.0,
-                };
-                let own: FloatDType = r1.dtype().into();
-                let wide = compute_dtype(own);
-                let r1 = within(cast(r1, wide), MOST).reshape([1, heads, 1, 1]);
-                let r2 = within(cast(r2, wide), most).reshape([1, heads, 1, 1]);
-                let steps = cast(distances.real(&device), wide).abs();
-                let fall = match shape {
-                    KerpleShape::Logarithmic => (steps * r2).log1p(),
-                    KerpleShape::Power => {
-                        // Distance 0 is left out, since ln 0 would make the gradient infinite.
-                        let here = steps.clone().equal_scalar(0.0);
-                        let power = (steps.mask_fill(here.clone(), 1.0).log() * r2).exp();
-                        let [_, _, queries, keys] = power.dims();
-                        let here = here.expand([power.dims()[0], heads, queries, keys]);
-                        power.mask_fill(here, 0.0)
-                    }
-                };
-                Ok(cast(distances.spread(-(fall * r1)), own))
-            },
-        )
-=======
         let r1 = dequantized(self.r1.val());
         let (device, own) = (r1.device(), r1.dtype());
         let heads = self.config.heads;
@@ -212,7 +179,6 @@ impl Bias for Kerple {
         Distances::strip(queries, keys, &self.r1.device(), |distances| {
             Ok(self.of_distances(distances))
         })
->>>>>>> h2
     }
 }
 

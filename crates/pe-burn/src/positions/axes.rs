@@ -189,8 +189,9 @@ impl Axes {
         Self::in_turn([height, width], pairs)
     }
 
-    /// The rule of [`mrope_interleaved`](Self::mrope_interleaved) for this many pairs.
-    pub(crate) fn in_turn([height, width]: [usize; 2], pairs: usize) -> Self {
+    /// The rule of [`mrope_interleaved`](Self::mrope_interleaved) for this many pairs, whatever the numbers for
+    /// height and width add up to.
+    pub fn in_turn([height, width]: [usize; 2], pairs: usize) -> Self {
         // The pairs of each number that come up before the last pair.
         let within =
             |number: usize, offset: usize| number.min(pairs.saturating_sub(offset).div_ceil(3));
@@ -263,8 +264,8 @@ impl Axes {
         self.order == PairOrder::Columns
     }
 
-    /// Whether positions on a line have a meaning too.
-    pub(crate) fn take_lines(&self) -> bool {
+    /// Whether positions on a line have a meaning too: all pairs have the frequencies of a line.
+    pub fn take_lines(&self) -> bool {
         self.frequencies == AxisFrequencies::Line
     }
 

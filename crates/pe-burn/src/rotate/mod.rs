@@ -2,12 +2,11 @@
 
 mod by_rows;
 mod dual_chunk;
-pub(crate) mod fields;
 mod fope;
 mod mixed;
-mod model;
 mod packed;
 mod pope;
+mod query_scale;
 mod rotary;
 pub mod scaling;
 pub(crate) mod turn;
@@ -17,8 +16,8 @@ pub use by_rows::RotateByRows;
 pub use dual_chunk::{ChunkPart, DualChunk};
 pub use fope::{Fope, FopeConfig};
 pub use mixed::{MixedRotary, MixedRotaryConfig};
-pub use model::{AttentionSpan, LayerPositions, ModelConfig, Probe, QueryScale};
 pub use pope::{Pope, PopeConfig};
+pub use query_scale::QueryScale;
 pub use rotary::{RotaryPositionalEncoding, RotaryPositionalEncodingConfig};
 pub use scaling::RopeScaling;
 pub use xpos::{XPosPositionalEncoding, XPosPositionalEncodingConfig};

@@ -2,8 +2,8 @@
 
 use std::f64::consts::TAU;
 
-use pe_burn::model::{AttentionSpan, LayerPositions, Probe};
 use pe_burn::{Axes, Layout, RopeScaling};
+use pe_models::{AttentionSpan, LayerPositions, Places, Probe};
 use serde::Serialize;
 
 use crate::error::LabError;
@@ -14,7 +14,7 @@ use crate::error::LabError;
 pub struct Group {
     /// The indices of the layers.
     pub layers: Vec<usize>,
-    /// Which keys a query sees: "full", "none", or "sliding" or "chunked" with a length.
+    /// Which keys a query sees: "full", "none", "window" of an image, or "sliding" or "chunked" with a length.
     pub attention: String,
     /// The rotation of queries and keys.
     pub rotation: Option<Rotation>,
@@ -60,8 +60,13 @@ pub struct Rotation {
     pub scaling: Option<RopeScaling>,
     /// What queries and keys are both multiplied by.
     pub attention_factor: f64,
-    /// The wavelength of each pair in tokens, for an input as long as the context; `None` where a pair
-    /// does not turn.
+    /// Where the numbers come from by which tokens are rotated: "row", "patch" or "centre".
+    pub places: &'static str,
+    /// The length of the input that `wavelengths` are for: the context, or a longer one where the frequencies change only
+    /// beyond it.
+    pub length: usize,
+    /// The wavelength of each pair in tokens; `None` where a pair does not turn. For patches those of the first
+    /// coordinate.
     pub wavelengths: Vec<Option<f64>>,
     /// The same for an input of one token, where the frequencies depend on the length of the input.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,8 +75,9 @@ pub struct Rotation {
     pub never_complete: Vec<usize>,
     /// The length of training.
     pub trained_on: Option<usize>,
-    /// A known query and its rotation at some positions, to compare other code with.
-    pub probe: Probe,
+    /// A known query and its rotation at some positions, to compare other code with; `None` for patches, which have no
+    /// place in a row.
+    pub probe: Option<Probe>,
 }
 
 impl Group {
@@ -84,6 +90,7 @@ impl Group {
             AttentionSpan::Full => "full".to_string(),
             AttentionSpan::Sliding(window) => format!("sliding {window}"),
             AttentionSpan::Chunked(length) => format!("chunked {length}"),
+            AttentionSpan::Window => "window".to_string(),
             AttentionSpan::None => "none".to_string(),
             other => format!("{other:?}"),
         };
@@ -112,7 +119,7 @@ impl Rotation {
         let trained_on = trained_on(rotary.scaling.as_ref(), context);
         let mut unscaled = rotary.clone();
         unscaled.scaling = None;
-        let length = context.unwrap_or(1);
+        let length = longest(rotary.scaling.as_ref(), context.unwrap_or(1));
         let frequencies = rotary.spectrum(length)?.frequencies();
         let short = rotary.spectrum(1)?.frequencies();
         let never_complete = match trained_on {
@@ -134,7 +141,12 @@ impl Rotation {
         at.push(131_071);
         at.sort_unstable();
         at.dedup();
-        let probe = layer.probe(&at)?.expect("the layer rotates");
+        let (places, probe) = match layer.places {
+            Places::Row => ("row", layer.probe(&at)?),
+            Places::Patch(_) => ("patch", None),
+            Places::Centre => ("centre", None),
+            _ => ("other", None),
+        };
         Ok(Some(Self {
             first_column: layer.columns.start,
             d_head: rotary.d_head,
@@ -149,6 +161,8 @@ impl Rotation {
                 .map_or(1.0, RopeScaling::attention_factor),
             wavelengths_of_short_inputs: (short != frequencies).then(|| wavelengths(&short)),
             wavelengths: wavelengths(&frequencies),
+            places,
+            length,
             never_complete,
             trained_on,
             probe,
@@ -159,6 +173,21 @@ impl Rotation {
 fn wavelengths(frequencies: &[f64]) -> Vec<Option<f64>> {
     let of = |omega: &f64| (*omega > 0.0).then_some(TAU / omega);
     frequencies.iter().map(of).collect()
+}
+
+/// The context, or the length where frequencies that follow the length have changed, if that is more: dynamic scaling only
+/// does something beyond the length of training, up to its factor times that.
+fn longest(scaling: Option<&RopeScaling>, context: usize) -> usize {
+    let changed = match scaling {
+        Some(RopeScaling::Dynamic(dynamic)) => {
+            (dynamic.factor * dynamic.original_max_position_embeddings as f64) as usize
+        }
+        Some(RopeScaling::Longrope(longrope)) => {
+            longrope.original_max_position_embeddings.saturating_add(1)
+        }
+        _ => 0,
+    };
+    context.max(changed)
 }
 
 /// The length that the model was trained on before its context was made longer.

@@ -16,7 +16,8 @@ mod weights;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use pe_burn::ModelConfig;
+use pe_burn::PositionalConfig;
+use pe_models::HfConfig;
 use serde::Serialize;
 
 use crate::door::Entry;
@@ -33,7 +34,7 @@ const MOST_BYTES: u64 = 16 << 20;
 #[non_exhaustive]
 pub struct Inspection {
     /// The model type whose code the file was read for.
-    pub model_type: &'static str,
+    pub model_type: String,
     /// What is assumed, a sentence for each, where the file is read as one of another type.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub assumptions: Vec<String>,
@@ -43,8 +44,38 @@ pub struct Inspection {
     pub layers: usize,
     /// The layers in groups that are alike, in the order of their first layers.
     pub groups: Vec<Group>,
+    /// The schemes of a model type that does not rotate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub schemes: Option<Vec<Scheme>>,
+    /// The other parts of the file: what reads images and sound, and the sides of an encoder-decoder.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<Part>,
     /// What the names and shapes of the weights say.
     pub weights: Option<Weights>,
+}
+
+/// A scheme of `pe-burn`, and where a model has it.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Scheme {
+    /// Where the model has it, for example "embeddings of the encoder".
+    pub place: &'static str,
+    /// The scheme with its settings, as `PositionalConfig` reads them.
+    pub scheme: PositionalConfig,
+}
+
+/// A part of a file beside its text.
+#[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
+pub struct Part {
+    /// Its name in the file.
+    pub name: String,
+    /// What positions do in it.
+    #[serde(flatten)]
+    pub inspection: Option<Box<Inspection>>,
+    /// Why it is not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_read: Option<String>,
 }
 
 impl Inspection {
@@ -66,7 +97,7 @@ impl Inspection {
             String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
         });
         let text = text.map_err(LabError::file(config))?;
-        let mut config = ModelConfig::from_json(&text)?;
+        let mut config = HfConfig::from_json(&text)?;
         if let Some(like) = like {
             config = config.like(like)?;
         }
@@ -83,8 +114,59 @@ impl Inspection {
     ///
     /// # Errors
     ///
-    /// Those of [`ModelConfig::layers`], and of the spectrum of a layer.
-    pub fn of(config: &ModelConfig) -> Result<Self, LabError> {
+    /// Those of [`HfConfig::layers`], and of the spectrum of a layer.
+    pub fn of(config: &HfConfig) -> Result<Self, LabError> {
+        let parts = config.parts()?.into_iter().map(|(name, config)| {
+            let (inspection, not_read) = match Self::of(&config) {
+                Ok(inspection) => (Some(Box::new(inspection)), None),
+                Err(error) => (None, Some(error.to_string())),
+            };
+            Part {
+                name,
+                inspection,
+                not_read,
+            }
+        });
+        let parts: Vec<Part> = parts.collect();
+        match Self::of_text(config) {
+            Ok(inspection) => Ok(Self {
+                parts,
+                ..inspection
+            }),
+            // A file of two sides has nothing beside them.
+            Err(_) if parts.iter().any(|part| part.inspection.is_some()) => Ok(Self {
+                parts,
+                ..Self::empty(config.named().unwrap_or("").to_string())
+            }),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn empty(model_type: String) -> Self {
+        Self {
+            model_type,
+            assumptions: Vec::new(),
+            context: None,
+            layers: 0,
+            groups: Vec::new(),
+            schemes: None,
+            parts: Vec::new(),
+            weights: None,
+        }
+    }
+
+    /// The file without its other parts.
+    fn of_text(config: &HfConfig) -> Result<Self, LabError> {
+        if let Some(schemes) = config.schemes()? {
+            let of = |placed: pe_models::PlacedScheme| Scheme {
+                place: placed.place,
+                scheme: placed.scheme,
+            };
+            return Ok(Self {
+                schemes: Some(schemes.into_iter().map(of).collect()),
+                ..Self::empty(config.named().unwrap_or("").to_string())
+            });
+        }
         let context = config.context()?;
         let layers = config.layers()?;
         let mut groups: Vec<Group> = Vec::new();
@@ -96,12 +178,11 @@ impl Inspection {
             }
         }
         Ok(Self {
-            model_type: config.model_type()?,
             assumptions: config.assumptions()?,
             context,
             layers: count,
             groups,
-            weights: None,
+            ..Self::empty(config.model_type()?.to_string())
         })
     }
 }

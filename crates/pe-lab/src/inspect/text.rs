@@ -10,10 +10,25 @@ use crate::grouped::grouped;
 
 impl fmt::Display for Inspection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.model_type, counted(self.layers, "layer"))?;
+        write!(f, "{}", self.model_type)?;
+        if self.layers > 0 {
+            write!(f, ": {}", counted(self.layers, "layer"))?;
+        }
         match self.context {
             Some(context) => writeln!(f, ", inputs of up to {} tokens", grouped(context, ','))?,
             None => writeln!(f)?,
+        }
+        if let Some(schemes) = &self.schemes {
+            if schemes.is_empty() {
+                writeln!(f, "\n  no positions: the file turns them off")?;
+            }
+            for placed in schemes {
+                writeln!(f, "\n{}", capital(placed.place))?;
+                let text = serde_json::to_string(&placed.scheme).unwrap_or_default();
+                for (i, line) in wrapped(&text, 64).into_iter().enumerate() {
+                    entry(f, if i == 0 { "scheme" } else { "" }, &line)?;
+                }
+            }
         }
         if !self.assumptions.is_empty() {
             writeln!(f, "\nAssumed")?;
@@ -26,6 +41,14 @@ impl fmt::Display for Inspection {
         for group in &self.groups {
             writeln!(f)?;
             group.fmt(f)?;
+        }
+        for part in &self.parts {
+            writeln!(f, "\n== {}", part.name)?;
+            match (&part.inspection, &part.not_read) {
+                (Some(inspection), _) => inspection.fmt(f)?,
+                (None, Some(reason)) => writeln!(f, "not read: {reason}")?,
+                (None, None) => {}
+            }
         }
         if let Some(weights) = &self.weights {
             writeln!(f, "\nWeights")?;
@@ -47,6 +70,7 @@ impl fmt::Display for Group {
         writeln!(f, "{name} {}", ranges(&self.layers))?;
         let attention = match self.attention.split_once(' ') {
             None if self.attention == "none" => "none: this layer has no positions".to_string(),
+            None if self.attention == "window" => "within a window of the image".to_string(),
             None => "full".to_string(),
             Some(("sliding", window)) => format!("over a window of {window} keys"),
             Some((_, length)) => format!("within pieces of {length} tokens"),
@@ -73,6 +97,17 @@ impl fmt::Display for Group {
             )?;
         }
         Ok(())
+    }
+}
+
+/// By what the patches of images and video turn.
+fn patches(rotation: &Rotation) -> &'static str {
+    let axes = rotation.axes.as_ref().map_or(&[][..], Axes::axes);
+    match (rotation.places, axes) {
+        ("centre", _) => "row and column of a patch's centre, from -1 to 1, in whole turns",
+        (_, [_, _, _]) => "frame, row and column of a patch, a third each",
+        (_, [first, _]) if first.coordinate == 1 => "column of a patch, then its row",
+        _ => "row of a patch, then its column",
     }
 }
 
@@ -116,7 +151,9 @@ impl fmt::Display for Rotation {
             Layout::Interleaved => "interleaved: columns 2i and 2i + 1 make a pair".to_string(),
         };
         entry(f, "layout", &layout)?;
-        if let Some(axes) = &self.axes {
+        if self.places != "row" {
+            entry(f, "coordinates", patches(self))?;
+        } else if let Some(axes) = &self.axes {
             entry(f, "axes", &shares(axes))?;
             entry(f, "", "a token of text has the same number for all of them")?;
         }
@@ -139,7 +176,12 @@ impl fmt::Display for Rotation {
         }
         if let Some(short) = &self.wavelengths_of_short_inputs {
             entry(f, "wavelengths", &span(short))?;
-            entry(f, "", "in short inputs; in one as long as the context:")?;
+            let length = grouped(self.length, ',');
+            entry(
+                f,
+                "",
+                &format!("in short inputs; in one of {length} tokens:"),
+            )?;
             entry(f, "", &span(&self.wavelengths))?;
         } else {
             entry(f, "wavelengths", &span(&self.wavelengths))?;
@@ -186,6 +228,15 @@ fn span(wavelengths: &[Option<f64>]) -> String {
 
 fn entry(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
     writeln!(f, "  {name:<12} {text}")
+}
+
+/// With a capital letter at the start.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters
+        .next()
+        .map(|letter| letter.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
 }
 
 fn counted(number: usize, what: &str) -> String {

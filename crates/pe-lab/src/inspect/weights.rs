@@ -164,14 +164,14 @@ fn word(layout: Layout) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use pe_burn::ModelConfig;
+    use pe_models::HfConfig;
 
     use super::super::Inspection;
     use super::*;
 
     fn findings(name: &str, rows: usize) -> (Option<Layout>, String) {
         let text = r#"{"model_type": "llama", "num_hidden_layers": 2, "head_dim": 64}"#;
-        let model = Inspection::of(&ModelConfig::from_json(text).unwrap()).unwrap();
+        let model = Inspection::of(&HfConfig::from_json(text).unwrap()).unwrap();
         let rotation = model.groups[0].rotation.as_ref();
         let tensors = [(name.to_string(), vec![rows, 512])];
         let weights = Weights::of(&tensors, rotation);

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::kind::{Scaling, check_factor, check_original};
 use super::ntk::{check_exponent, grow_base};
 use crate::error::PositionError;
-use crate::rotate::fields::{Fields, ORIGINAL};
+use crate::rotate::scaling::fields::{Fields, ORIGINAL};
 use crate::spectrum::Spectrum;
 
 /// Dynamic NTK scaling of RoPE: as [`Ntk`](super::Ntk), by as much as the length of the input needs.

@@ -3,7 +3,7 @@
 use alloc::string::String;
 
 use crate::error::{PositionError, check_number};
-use crate::rotate::fields::{Fields, ORIGINAL};
+use crate::rotate::scaling::fields::{Fields, ORIGINAL};
 use crate::spectrum::Spectrum;
 
 /// What every scaling of RoPE provides.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::kind::{Scaling, check_factor};
 use crate::error::PositionError;
-use crate::rotate::fields::Fields;
+use crate::rotate::scaling::fields::Fields;
 use crate::spectrum::Spectrum;
 
 /// Linear scaling of RoPE, or positional interpolation: every frequency divided by `factor`, which

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::kind::{Scaling, check_factor, check_original};
 use crate::error::{PositionError, check_positive};
-use crate::rotate::fields::{Fields, ORIGINAL};
+use crate::rotate::scaling::fields::{Fields, ORIGINAL};
 use crate::spectrum::Spectrum;
 
 /// Llama 3's scaling of RoPE: low frequencies divided by `factor`, high ones left as they are, and a

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::kind::{Scaling, check_factor, check_original};
 use crate::error::{PositionError, check_positive};
-use crate::rotate::fields::{Fields, ORIGINAL};
+use crate::rotate::scaling::fields::{Fields, ORIGINAL};
 use crate::spectrum::Spectrum;
 
 /// LongRoPE scaling of RoPE: every frequency divided by a factor of its own that a search found, with

@@ -10,6 +10,7 @@
 //!    writing it, the dispatch and the row in the docs follow from that line.
 
 mod dynamic;
+mod fields;
 mod kind;
 mod linear;
 mod llama3;
@@ -26,8 +27,8 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::{PositionError, check_number};
-use crate::rotate::fields::Fields;
 use crate::spectrum::Spectrum;
+pub use fields::{Fields, Value};
 use kind::Scaling;
 
 /// Makes the enum of all scalings from one line for each: `"rope_type" => file::Type: "source"`.
@@ -75,7 +76,8 @@ macro_rules! scalings {
         ///
         /// The older name `type` in place of `rope_type` is read as well. A field that the scaling does
         /// not have is an error. Some models have a part of their lengths elsewhere in their
-        /// `config.json`: read the whole file as a [`ModelConfig`](crate::ModelConfig).
+        /// `config.json`: read the whole file as a `HfConfig` of the crate
+        /// `pe-models`.
         #[doc(alias = "rope_scaling")]
         #[doc(alias = "rope_parameters")]
         #[doc(alias = "context extension")]
@@ -99,8 +101,13 @@ macro_rules! scalings {
         )+
 
         impl RopeScaling {
-            /// The scaling of this `rope_type`, with the names of the fields that it has.
-            pub(crate) fn read(
+            /// The scaling of this `rope_type` out of a group that may have other fields too, with the names of those
+            /// that it has.
+            ///
+            /// # Errors
+            ///
+            /// What is missing or cannot be used, as in "linear needs `factor`".
+            pub fn read(
                 rope_type: &str,
                 fields: &Fields,
             ) -> Result<(Self, &'static [&'static str]), String> {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::kind::Scaling;
 use crate::error::{PositionError, check_number};
-use crate::rotate::fields::Fields;
+use crate::rotate::scaling::fields::Fields;
 use crate::spectrum::Spectrum;
 
 /// NTK-aware scaling of RoPE: a larger base. The lowest frequency is divided by `factor`, the highest

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::kind::{Scaling, check_factor};
 use crate::error::{PositionError, check_number};
-use crate::rotate::fields::Fields;
+use crate::rotate::scaling::fields::Fields;
 use crate::spectrum::Spectrum;
 use crate::spectrum::double::Double;
 

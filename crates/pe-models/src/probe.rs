@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 
 use serde::Serialize;
 
-use super::layers::LayerPositions;
-use crate::error::PositionError;
-use crate::layout::Layout;
-use crate::rotate::rotary::RotaryPositionalEncodingConfig;
+use pe_burn::{Layout, PositionError, RotaryPositionalEncodingConfig};
+
+use crate::config::config_error;
+use crate::layers::LayerPositions;
 
 /// What a layer makes of a known query at some positions: whoever ports the model compares it with what
 /// their own code makes of that query. Made by [`LayerPositions::probe`].
@@ -29,13 +29,13 @@ impl LayerPositions {
     /// # Errors
     ///
     /// Those of [`spectrum`](RotaryPositionalEncodingConfig::spectrum), and
-    /// [`PositionError::Overflow`] past [`MAX_POSITION`](crate::MAX_POSITION).
+    /// [`PositionError::Overflow`] past [`MAX_POSITION`](pe_burn::MAX_POSITION).
     ///
     /// ```
-    /// use pe_burn::ModelConfig;
+    /// use pe_models::HfConfig;
     ///
     /// let text = r#"{"model_type": "llama", "num_hidden_layers": 1, "head_dim": 4}"#;
-    /// let layers = ModelConfig::from_json(text)?.layers()?;
+    /// let layers = HfConfig::from_json(text)?.layers()?;
     /// let probe = layers[0].probe(&[0, 1])?.unwrap();
     /// assert_eq!(probe.query, [0.25, 0.5, 0.75, 1.0]);
     /// assert_eq!(probe.rotated[0], (0, probe.query.clone()));
@@ -69,9 +69,9 @@ fn rotate(
     row: &[f64],
     position: usize,
 ) -> Result<Vec<f64>, PositionError> {
-    // Axes of a model are those of text, images and video, which are turned alike on a line.
+    // Axes of text among images and video are turned alike on a line; those of patches alone are not.
     if rotary.axes.as_ref().is_some_and(|axes| !axes.take_lines()) {
-        return Err(PositionError::config(format!(
+        return Err(config_error(format!(
             "a probe is for positions on a line, but this rotation has axes {:?}",
             rotary.axes
         )));
@@ -86,8 +86,9 @@ fn rotate(
             Layout::Interleaved => (2 * i, 2 * i + 1),
             Layout::Halves => (i, i + pairs),
         };
-        out[a] = row[a] * cos[i] - row[b] * sin[i];
-        out[b] = row[a] * sin[i] + row[b] * cos[i];
+        let sin = if rotary.opposite { -sin[i] } else { sin[i] };
+        out[a] = row[a] * cos[i] - row[b] * sin;
+        out[b] = row[a] * sin + row[b] * cos[i];
     }
     Ok(out)
 }
@@ -99,9 +100,13 @@ mod tests {
     use burn::tensor::{Device, Tensor, TensorData};
     use std::prelude::rust_2024::*;
 
-    use crate::positions::Positions;
-    use crate::rotate::{ModelConfig, Rotate};
-    use crate::testing::values;
+    use pe_burn::{Positions, Rotate};
+
+    use crate::config::HfConfig;
+
+    fn values(tensor: Tensor<4>) -> Vec<f32> {
+        tensor.into_data().to_vec().unwrap()
+    }
 
     /// The module of the same layer, in f32.
     #[test]
@@ -112,7 +117,7 @@ mod tests {
             r#"{"model_type": "glm", "num_hidden_layers": 1, "head_dim": 16}"#,
             r#"{"model_type": "ministral3", "num_hidden_layers": 1, "head_dim": 16}"#,
         ] {
-            let config = ModelConfig::from_json(text).unwrap();
+            let config = HfConfig::from_json(text).unwrap();
             let layer = &config.layers().unwrap()[0];
             let device = Device::flex();
             let module = config.init_rotary(&device).unwrap().remove(0).unwrap();
@@ -137,7 +142,7 @@ mod tests {
     fn a_layer_without_rotation_has_no_probe() {
         let text = r#"{"model_type": "smollm3", "num_hidden_layers": 4, "hidden_size": 64,
             "num_attention_heads": 4}"#;
-        let layers = ModelConfig::from_json(text).unwrap().layers().unwrap();
+        let layers = HfConfig::from_json(text).unwrap().layers().unwrap();
         assert_eq!(layers[3].probe(&[1]).unwrap(), None);
         assert!(layers[0].probe(&[usize::MAX]).is_err());
     }

@@ -4,14 +4,13 @@ use alloc::format;
 use alloc::string::String;
 use core::ops::Range;
 
-use super::columns::columns;
-use super::family::{Family, Scale, Scalings, Sections, Share};
-use super::parameters::{LONGEST, SHARE, parameters};
-use crate::layout::Layout;
-use crate::positions::axes::{Axes, PairOrder};
-use crate::rotate::fields::{Fields, ORIGINAL, Value};
-use crate::rotate::rotary::RotaryPositionalEncodingConfig;
-use crate::rotate::scaling::{Longrope, Ntk, RopeScaling};
+use pe_burn::axes::PairOrder;
+use pe_burn::scaling::{Fields, Longrope, Ntk, Value};
+use pe_burn::{Axes, Layout, RopeScaling, RotaryPositionalEncodingConfig};
+
+use crate::columns::columns;
+use crate::family::{Family, Patches, Scale, Scalings, Sections, Share};
+use crate::parameters::{LONGEST, ORIGINAL, SHARE, parameters};
 
 /// The columns of a head that the rotation is for, and its configuration.
 pub(super) type Rotation = (Range<usize>, RotaryPositionalEncodingConfig);
@@ -55,6 +54,16 @@ pub(super) fn of_kind(
     }
     config.rotary_dim = (rotary_dim != width).then_some(rotary_dim);
     config.scaling = scaling;
+    config.opposite = family.opposite;
+    if let Some(patches) = family.patches {
+        if matches!(patches, Patches::Thirds | Patches::TiledThirds) {
+            let thirds = width / 6 * 6;
+            config.rotary_dim = (thirds != width).then_some(thirds);
+        }
+        config.tiled_angles = patches == Patches::TiledThirds;
+        config.axes = Some(patches.axes());
+        return Ok(Some((columns, config)));
+    }
     config.axes = match family.sections {
         Some((Sections::Columns, _)) => columns_of_axes(&parameters, rotary_dim / 2).map_err(of)?,
         Some((kind, usual)) => {
@@ -74,6 +83,7 @@ fn scaling(
     let rope_type = parameters.text("rope_type").map_err(&of)?;
     Ok(match (rope_type.unwrap_or("default"), family.scalings) {
         ("default", _) | ("mrope", Scalings::Sections) => None,
+        ("axial", _) if family.patches.is_some() => None,
         ("dynamic", Scalings::Alpha) if parameters.contains("alpha") => {
             Some(Ntk::new(parameters.number("alpha").map_err(of)?).into())
         }

@@ -1,16 +1,18 @@
 //! What is made of files, field by field.
 
-use super::*;
+use std::prelude::rust_2024::*;
+use std::vec;
 
-use alloc::vec;
-
+use burn::tensor::Device;
+use pe_burn::scaling::{Dynamic, Fields, Linear, Llama3, Longrope, Yarn};
+use pe_burn::{Layout, PositionError, RopeScaling, RotaryPositionalEncodingConfig};
 use serde_json::json;
 
-use crate::layout::Layout;
-use crate::rotate::scaling::{Dynamic, Linear, Llama3, Longrope, RopeScaling, Yarn};
+use crate::table::FAMILIES;
+use crate::{AttentionSpan, HfConfig, layers};
 
-fn model(file: serde_json::Value) -> ModelConfig {
-    ModelConfig::from_json(&file.to_string()).unwrap()
+fn model(file: serde_json::Value) -> HfConfig {
+    HfConfig::from_json(&file.to_string()).unwrap()
 }
 
 /// What a model makes of these fields, beside heads of width 64.
@@ -223,23 +225,23 @@ fn fields_that_a_scaling_does_not_have_are_passed_over() {
 fn json_is_read_as_python_writes_it() {
     let text = r#"{"model_type": "llama", "head_dim": 8, "head_dim": 16, "initializer_range": NaN,
         "limits": [-Infinity, Infinity]}"#;
-    let config = ModelConfig::from_json(text).unwrap().rotary().unwrap();
+    let config = HfConfig::from_json(text).unwrap().rotary().unwrap();
     assert_eq!(config.d_head, 16);
     let text = r#"{"model_type": "llama", "head_dim": 8, "rope_theta": NaN}"#;
-    let message = ModelConfig::from_json(text).unwrap().rotary().unwrap_err();
+    let message = HfConfig::from_json(text).unwrap().rotary().unwrap_err();
     assert!(
         message
             .to_string()
             .contains("needs a number as `rope_theta`, not \"NaN\""),
         "{message}"
     );
-    let message = ModelConfig::from_json("{").unwrap_err().to_string();
+    let message = HfConfig::from_json("{").unwrap_err().to_string();
     assert!(
         message.starts_with("config.json cannot be read: EOF"),
         "{message}"
     );
     let deep = "[".repeat(100_000);
-    let message = ModelConfig::from_json(&deep).unwrap_err().to_string();
+    let message = HfConfig::from_json(&deep).unwrap_err().to_string();
     assert!(
         message.starts_with("config.json cannot be read: "),
         "{message}"

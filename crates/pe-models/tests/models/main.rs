@@ -1,17 +1,25 @@
 //! What the model types of transformers do with positions, layer by layer: `tests/peers/values/model_types.json`,
 //! written by `tests/peers/model_types.py`.
 
+mod fields;
+mod towers;
+mod unrotated;
+mod wrappers;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use burn::tensor::{Device, Tensor, TensorData};
-use pe_burn::model::{AttentionSpan, LayerPositions};
-use pe_burn::{ModelConfig, PositionError, Positions, RotaryPositionalEncoding, Rotate};
+use pe_burn::{PositionError, Positions, RotaryPositionalEncoding, Rotate};
+use pe_models::{AttentionSpan, HfConfig, LayerPositions};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::values;
+/// The values of a tensor in row-major order.
+fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
+    tensor.into_data().iter::<f32>().collect()
+}
 
 #[derive(Deserialize)]
 struct File {
@@ -42,7 +50,7 @@ struct Case {
 
 /// Layers that rotate alike: their indices, their window, a query, and what becomes of it at each position.
 #[derive(Deserialize)]
-pub struct Group(Vec<usize>, Option<Window>, Vec<f32>, Vec<Vec<f32>>);
+struct Group(Vec<usize>, Option<Window>, Vec<f32>, Vec<Vec<f32>>);
 
 /// The keys that a query sees in a layer.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -84,7 +92,10 @@ const BOTH_WAYS: [&str; 4] = [
 ];
 
 fn file() -> File {
-    serde_json::from_str(include_str!("../peers/values/model_types.json")).unwrap()
+    serde_json::from_str(include_str!(
+        "../../../../tests/peers/values/model_types.json"
+    ))
+    .unwrap()
 }
 
 /// What a layer makes of a query, at the positions of all runs.
@@ -121,7 +132,7 @@ fn rotated(
 
 /// Modules of the last files, whose tables have grown to the positions of all runs. Most files of a type rotate alike.
 #[derive(Default)]
-pub struct Grown(Vec<RotaryPositionalEncoding>);
+struct Grown(Vec<RotaryPositionalEncoding>);
 
 impl Grown {
     /// The module of an earlier file with the same configuration, or else this one.
@@ -140,14 +151,14 @@ impl Grown {
 }
 
 /// What is wrong with what we make of a file, if anything.
-pub fn difference(
+fn difference(
     grown: &mut Grown,
     name: &str,
     file: &Value,
     expected: &[Group],
     runs: &[Vec<usize>],
 ) -> Result<Option<String>, PositionError> {
-    let model = ModelConfig::from_json(&file.to_string())?;
+    let model = HfConfig::from_json(&file.to_string())?;
     let layers = model.layers()?;
     let modules = model.init_rotary(&Device::flex())?.into_iter();
     let modules: Vec<_> = modules
@@ -270,7 +281,7 @@ fn model_types_of_transformers() {
         if !cases.iter().any(|case| run(&case)) {
             let text =
                 format!(r#"{{"model_type": "{name}", "num_hidden_layers": 2, "head_dim": 8}}"#);
-            let error = ModelConfig::from_json(&text).unwrap().layers().unwrap_err();
+            let error = HfConfig::from_json(&text).unwrap().layers().unwrap_err();
             let error = error.to_string();
             let reason = error.split_once("is not read: ").map(|(_, reason)| reason);
             refused.insert(
@@ -287,7 +298,7 @@ fn model_types_of_transformers() {
         "{}, {compared}",
         read.len()
     );
-    let docs = include_str!("../../docs/models.md");
+    let docs = include_str!("../../../../docs/models.md");
     let table = table(&read, &refused);
     assert!(
         docs.contains(&table),
@@ -359,7 +370,7 @@ fn mutated_files_are_read_or_refused() {
                 _ => drop(fields.insert(name, odd[below(odd.len())].clone())),
             }
         }
-        let model = ModelConfig::from_json(&file.to_string()).unwrap();
+        let model = HfConfig::from_json(&file.to_string()).unwrap();
         let rotary = model.rotary().and_then(|rotary| rotary.spectrum(200_000));
         if let Ok(spectrum) = rotary {
             assert!(
@@ -395,13 +406,15 @@ fn mutated_files_are_read_or_refused() {
 /// MPT and BLOOM have the slopes of the paper for any number of heads; a file that says otherwise is refused.
 #[test]
 fn alibi_of_models_that_do_not_rotate() {
-    let read = |json: String| ModelConfig::from_json(&json).unwrap();
+    let read = |json: String| HfConfig::from_json(&json).unwrap();
     #[derive(Deserialize)]
     struct Slopes {
         heads: usize,
         slopes: Vec<f64>,
     }
-    let cases: Vec<Slopes> = crate::cases(include_str!("../peers/values/alibi_slopes.json"));
+    let cases: Vec<Slopes> = cases(include_str!(
+        "../../../../tests/peers/values/alibi_slopes.json"
+    ));
     for Slopes { heads, slopes } in cases {
         for json in [
             format!(
@@ -444,8 +457,9 @@ fn alibi_of_models_that_do_not_rotate() {
         let message = of(json).unwrap_err().to_string();
         assert!(message.ends_with(words), "{message}");
     }
+    assert_eq!(of(r#"{"model_type": "opt"}"#).unwrap(), None);
     assert!(matches!(
-        of(r#"{"model_type": "opt"}"#),
+        of(r#"{"model_type": "no_such"}"#),
         Err(PositionError::UnknownName { .. })
     ));
     let error = read(r#"{"model_type": "mpt"}"#.into())
@@ -454,7 +468,7 @@ fn alibi_of_models_that_do_not_rotate() {
     assert!(
         error
             .to_string()
-            .contains("it has ALiBi, see `ModelConfig::alibi`")
+            .contains("mpt does not rotate: `HfConfig::schemes` reads its positions")
     );
 }
 
@@ -469,7 +483,7 @@ fn an_odd_number_of_rotated_columns_is_refused() {
             "partial_rotary_factor": 0.2}"#,
         r#"{"model_type": "gptj", "n_embd": 64, "n_head": 4, "n_layer": 2, "rotary_dim": 3}"#,
     ] {
-        let model = ModelConfig::from_json(json).unwrap();
+        let model = HfConfig::from_json(json).unwrap();
         let error = model.init_rotary(&Device::flex()).unwrap_err().to_string();
         assert!(
             error.ends_with("must be even, from 2 to d_head 16; got 3"),

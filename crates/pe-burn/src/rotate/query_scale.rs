@@ -16,12 +16,12 @@ use crate::tensor::{cast, check_float, compute_dtype};
 /// ```
 ///
 /// Llama 4 has it in the layers that do not rotate (`shift` 1), Ministral 3 in all layers (`shift` 0).
-/// [`ModelConfig::layers`](crate::ModelConfig::layers) gives it for each layer.
+/// `HfConfig::layers` of the crate `pe-models` gives it for each layer.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
-/// use pe_burn::model::QueryScale;
 /// use pe_burn::Positions;
+/// use pe_burn::rotary::QueryScale;
 ///
 /// let scale = QueryScale { beta: 0.1, length: 8_192, shift: 1 };
 /// assert_eq!((scale.factor(0), scale.factor(8_191)), (1.0, 1.0 + 0.1 * 2.0_f64.ln()));

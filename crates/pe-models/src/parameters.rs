@@ -3,11 +3,13 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 
-use super::columns::{columns, is_older};
-use super::family::{Family, Rope, Sections, Share};
-use super::kinds::{FULL, SLIDING};
-use crate::rotate::fields::{Fields, ORIGINAL, Value};
+use pe_burn::scaling::{Fields, Value};
 
+use crate::columns::{columns, is_older};
+use crate::family::{Family, Rope, Sections, Share};
+use crate::kinds::{FULL, SLIDING};
+
+pub(super) const ORIGINAL: &str = "original_max_position_embeddings";
 pub(super) const LONGEST: &str = "max_position_embeddings";
 pub(super) const SHARE: &str = "partial_rotary_factor";
 

@@ -3,11 +3,12 @@
 //! To add one, give it a line in [`FAMILIES`], in the order of the names, and its values in
 //! `tests/peers/model_types.py` and `tests/peers/model_fields.py`.
 
-use super::family::Kinds::*;
-use super::family::{
+use pe_burn::Layout::{Halves, Interleaved};
+
+use crate::family::Kinds::*;
+use crate::family::{
     Family, Rope, Rotates, Scale, Scalings, Sections, Share, When, Width, Windows, family,
 };
-use crate::layout::Layout::{Halves, Interleaved};
 
 const GEMMA3: Rope = Rope::Older {
     groups: r#"{"sliding_attention": {"rope_theta": 1e4}, "full_attention": {"rope_theta": 1e6}}"#,
@@ -96,11 +97,7 @@ const GPT_OSS: Rope = Rope::One(
 /// Model types that rotate and are not read, and why.
 pub(super) const REFUSED: &[(&str, &str)] = &[
     ("beam", "a factor of its queries has a formula of its own"),
-    (
-        "blt",
-        "its file has four models, each with layers of its own",
-    ),
-    ("bloom", "it has ALiBi, see `ModelConfig::alibi`"),
+    ("blt", "its file has four models: read its `parts`"),
     ("clvp_decoder", "its positions are learned rows"),
     ("clvp_encoder", "it rotates its values too"),
     (
@@ -108,16 +105,12 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
         "its code passes over the base of `attn_config`, with which the published models were trained",
     ),
     ("deepseek_v4", "its layers differ by how they compress keys"),
-    (
-        "dia",
-        "its file has two sides: read its `encoder_config` and `decoder_config`",
-    ),
+    ("dia", "its file has two sides: read its `parts`"),
     (
         "dots3_note_text",
         "its layers with windows have heads of other widths, in fields whose names start with `swa_`",
     ),
     ("glm5_next_text", "its attention has no positions"),
-    ("hrm_text", "each layer runs several times"),
     (
         "inkling2_text",
         "its attention has other positions than rotations",
@@ -128,8 +121,6 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
         "its frequencies and the factors of its queries are learned, and stand in its weights",
     ),
     ("moshi_depth", "its attention has no positions"),
-    ("mpt", "it has ALiBi, see `ModelConfig::alibi`"),
-    ("nanochat", "it rotates by the opposite angle"),
     ("nemotron_h", "its attention has no positions"),
     ("neomme", "it rotates by two coordinates"),
     (
@@ -144,14 +135,8 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
         "step3p5",
         "its bases and shares are lists, a number for each layer",
     ),
-    (
-        "t5gemma",
-        "its two sides have one type of their own, which was not compared",
-    ),
-    (
-        "t5gemma2",
-        "its file has two sides, each with layers of its own",
-    ),
+    ("t5gemma", "its file has two sides: read its `parts`"),
+    ("t5gemma2", "its file has two sides: read its `parts`"),
     (
         "t5gemma2_text",
         "its windows reach one key further ahead than back",
@@ -219,6 +204,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("bailing_hybrid", Interleaved, [42, 2560, 32, 262144]).base(6e6).latent(128, 64).kinds(LinearBut(6, "layer_group_size")),
     family("bamba", Halves, [32, 4096, 32, 262144]).shares(Share::Half).kinds(Indices("attn_layer_indices")),
     family("bitnet", Halves, [30, 2560, 20, 2048]).base(5e5),
+    family("blt_global_transformer", Interleaved, [25, 2048, 16, 4096]).base(5e5).divided(),
     family("blt_local_decoder", Interleaved, [9, 1024, 16, 24576]).base(5e5).divided(),
     family("blt_local_encoder", Interleaved, [1, 1024, 16, 24576]).base(5e5).divided().unread(&["head_dim", "sliding_window"]),
     family("blt_patcher", Interleaved, [14, 768, 12, 8192]).window(512).everywhere(),
@@ -235,6 +221,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("csm", Halves, [16, 2048, 32, 2048]).base(5e5),
     family("csm_depth_decoder_model", Halves, [4, 1024, 8, 33]).base(5e5),
     family("cwm", Halves, [64, 6144, 48, 131072]).base(1e6).d_head(128).kinds(FirstOf(4, "")).window(8192).rope(CWM),
+    family("deepseek_ocr2_text", Halves, [32, 4096, 32, 2048]),
     family("deepseek_v2", Interleaved, [32, 4096, 32, 2048]).latent(128, 64),
     family("deepseek_v3", Interleaved, [61, 7168, 128, 4096]).latent(128, 64).interleave_flag(),
     family("deepseek_v32", Interleaved, [61, 7168, 128, 163840]).latent(128, 64),
@@ -301,6 +288,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("gte", Halves, [12, 768, 12, 8192]).base(16e4),
     family("helium", Interleaved, [24, 2560, 20, 4096]).base(1e5).d_head(128),
     family("higgs_audio_v2", Halves, [28, 3072, 24, 2048]).width(Width::HeadOrDivided(128)).rope(HIGGS),
+    family("hrm_text", Halves, [16, 1536, 12, 2048]).d_head(128),
     family("hunyuan_v1_dense", Halves, [32, 4096, 32, 2048]).scalings(Scalings::Alpha),
     family("hunyuan_v1_moe", Halves, [32, 4096, 32, 2048]).scalings(Scalings::Alpha),
     family("hunyuan_vl_text", Halves, [32, 4096, 32, 2048]).scalings(Scalings::Alpha).sections(Sections::Columns, [0, 0, 0]),
@@ -345,11 +333,13 @@ pub(super) const FAMILIES: &[Family] = &[
         .rope(MODERNBERT).windows(Windows::PlainOrLocal),
     family("molmo2_text", Halves, [36, 4096, 32, 36864]).d_head(128).rotates(Rotates::Scaled),
     family("moshi", Halves, [32, 4096, 32, 3000]),
+    family("muse_glimmer_assistant", Halves, [5, 6656, 32, 131072]).base(5e5).d_head(128).window(2048).kinds(Sliding),
     family("muse_glimmer_text", Halves, [52, 6656, 32, 131072]).d_head(128).kinds(Rule(|i, n| match (n - 1 - i) % 4 { 0 => "full_attention", _ => "sliding_attention" })).rotates(Rotates::UnlessZero(4))
         .window(2048),
     family("muse_spark_text", Halves, [62, 8192, 128, 1048576]).d_head(64).rope(Rope::One(r#"{"rope_theta": 5e5}"#))
         .kinds(Rule(|i, n| match (n - 1 - i) % 4 { 0 => "full_attention", _ => "sliding_attention", })).rotates(Rotates::UnlessZero(4))
         .window(2048),
+    family("nanochat", Halves, [12, 768, 6, 2048]).opposite(),
     family("nemotron", Halves, [32, 6144, 48, 4096]).share(0.5),
     family("nomic_bert", Halves, [12, 768, 12, 2048]).base(1e3),
     family("olmo", Halves, [32, 4096, 32, 2048]),
@@ -398,10 +388,12 @@ pub(super) const FAMILIES: &[Family] = &[
     family("solar_open", Halves, [48, 4096, 64, 131072]).base(1e6).whole_only().d_head(128),
     family("stablelm", Halves, [32, 2560, 32, 4096]).share(0.25),
     family("starcoder2", Halves, [30, 3072, 24, 4096]).everywhere(),
+    family("t5_gemma_module", Halves, [26, 2304, 8, 8192]).d_head(256).kinds(LastOf(2, "")).window(4096),
     family("t5gemma2_decoder", Halves, [26, 2304, 8, 131072]).d_head(256).kinds(LastOf(6, "sliding_window_pattern")).window(4096)
         .rope(GEMMA3),
     family("ultrabert", Halves, [32, 4096, 32, 32768]).kinds(ByWindow(3, "attention_windows")).window(128).rope(ULTRABERT)
         .windows(Windows::FirstOf("attention_windows")).unread(&["rope_theta"]),
     family("vaultgemma", Halves, [26, 2304, 8, 8192]).d_head(256).kinds(LastOf(2, "")).window(4096),
+    family("voxtral_realtime_text", Halves, [32, 4096, 32, 131072]).window(4096).everywhere(),
     family("youtu", Interleaved, [32, 2048, 16, 131072]).latent(128, 64).interleave_flag(),
 ];

@@ -1,40 +1,27 @@
-//! The positions of a model at Hugging Face, layer by layer, from its `config.json`.
-
-mod alibi;
-mod columns;
-mod family;
-mod json;
-mod kinds;
-mod layers;
-mod like;
-mod parameters;
-mod probe;
-mod query_scale;
-mod rope;
-mod table;
-
-pub use layers::{AttentionSpan, LayerPositions};
-pub use probe::Probe;
-pub use query_scale::QueryScale;
+//! A `config.json`, and whose code it is read for.
 
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use burn::tensor::Device;
+use pe_burn::scaling::Fields;
+use pe_burn::{PositionError, RotaryPositionalEncoding, RotaryPositionalEncodingConfig};
 use serde::{Deserialize, Deserializer};
 
-use crate::error::PositionError;
-use crate::rotate::fields::Fields;
-use crate::rotate::rotary::{RotaryPositionalEncoding, RotaryPositionalEncodingConfig};
-use family::Family;
-use table::{ALIASES, FAMILIES, FLAT, REFUSED, TEXT_OF};
+use crate::family::Family;
+use crate::json;
+use crate::layers::{self, LayerPositions};
+use crate::table::{ALIASES, FAMILIES, FLAT, REFUSED, TEXT_OF};
+use crate::towers::TOWERS;
+use crate::unrotated;
 
 /// The positions of a model at Hugging Face, layer by layer, from its `config.json`.
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use pe_burn::{Layout, ModelConfig};
+/// use pe_burn::Layout;
+/// use pe_models::HfConfig;
 ///
 /// // Qwen2.5-7B-Instruct, with the longer context that its page describes.
 /// let text = r#"{
@@ -42,7 +29,7 @@ use table::{ALIASES, FAMILIES, FLAT, REFUSED, TEXT_OF};
 ///     "max_position_embeddings": 32768, "rope_theta": 1000000.0, "vocab_size": 152064,
 ///     "rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}
 /// }"#;
-/// let rotary = ModelConfig::from_json(text)?.rotary()?; // the same for all layers
+/// let rotary = HfConfig::from_json(text)?.rotary()?; // the same for all layers
 /// assert_eq!((rotary.d_head, rotary.base, rotary.layout), (128, 1e6, Layout::Halves));
 /// let rope = rotary.init(&Device::flex());
 /// # Ok::<(), pe_burn::PositionError>(())
@@ -53,12 +40,11 @@ use table::{ALIASES, FAMILIES, FLAT, REFUSED, TEXT_OF};
 ///
 /// ```
 /// use burn::tensor::Device;
-/// use pe_burn::model::AttentionSpan;
-/// use pe_burn::ModelConfig;
+/// use pe_models::{AttentionSpan, HfConfig};
 ///
 /// let text = r#"{"model_type": "gemma3_text", "num_hidden_layers": 26, "head_dim": 256,
 ///     "sliding_window": 512, "rope_theta": 1000000, "rope_local_base_freq": 10000}"#;
-/// let config = ModelConfig::from_json(text)?;
+/// let config = HfConfig::from_json(text)?;
 /// let layers = config.layers()?;
 /// assert_eq!(layers[0].rotary.as_ref().unwrap().base, 10_000.0);
 /// assert_eq!(layers[0].span, AttentionSpan::Sliding(512));
@@ -78,28 +64,28 @@ use table::{ALIASES, FAMILIES, FLAT, REFUSED, TEXT_OF};
 /// passes over is passed over. For a model of text and images, the part about text is read.
 ///
 /// A model type that is not read is an error with the nearest that are; `docs/models.md` in the
-/// repository lists all. [`like`](ModelConfig::like) reads such a file as one of another type.
+/// repository lists all. [`like`](HfConfig::like) reads such a file as one of another type.
 #[doc(alias = "rope_theta")]
 #[doc(alias = "rope_scaling")]
 #[doc(alias = "rope_parameters")]
 #[doc(alias = "config.json")]
 #[derive(Clone, Debug, PartialEq)]
-pub struct ModelConfig {
-    fields: Fields,
+pub struct HfConfig {
+    pub(crate) fields: Fields,
     /// The model type that the file is read as in place of its own.
-    like: Option<&'static str>,
+    pub(crate) like: Option<&'static str>,
 }
 
 /// From any format of serde. JSON that Python wrote may have numbers that serde_json does not read: use
-/// [`from_json`](ModelConfig::from_json).
-impl<'de> Deserialize<'de> for ModelConfig {
+/// [`from_json`](HfConfig::from_json).
+impl<'de> Deserialize<'de> for HfConfig {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let fields = Fields::deserialize(from)?;
         Ok(Self { fields, like: None })
     }
 }
 
-impl ModelConfig {
+impl HfConfig {
     /// The model of a `config.json`, as Python writes it: it may have `NaN` and `Infinity`, and of a
     /// field that is there twice the last one counts.
     ///
@@ -108,9 +94,8 @@ impl ModelConfig {
     /// [`PositionError::Config`] when the text is not JSON.
     pub fn from_json(text: &str) -> Result<Self, PositionError> {
         let fields = serde_json::from_str(&json::without_python_numbers(text));
-        let fields = fields.map_err(|error| {
-            PositionError::config(format!("config.json cannot be read: {error}"))
-        })?;
+        let fields =
+            fields.map_err(|error| config_error(format!("config.json cannot be read: {error}")))?;
         Ok(Self { fields, like: None })
     }
 
@@ -191,10 +176,15 @@ impl ModelConfig {
     }
 
     /// The part of the file about text, and its family.
-    fn model(&self) -> Result<(&Fields, &'static Family), PositionError> {
+    pub(crate) fn model(&self) -> Result<(&Fields, &'static Family), PositionError> {
         let (file, name) = self.text_part()?;
         if let Some(name) = self.like {
             return Ok((file, family(name)?));
+        }
+        if unrotated::is_unrotated(&name) {
+            return Err(no_rotary(format!(
+                "{name} does not rotate: `HfConfig::schemes` reads its positions"
+            )));
         }
         let reason = REFUSED
             .iter()
@@ -208,7 +198,7 @@ impl ModelConfig {
     }
 
     /// The part of the file about text, and the model type that it names.
-    fn text_part(&self) -> Result<(&Fields, String), PositionError> {
+    pub(crate) fn text_part(&self) -> Result<(&Fields, String), PositionError> {
         let mut file = &self.fields;
         let mut outer = None;
         for name in ["thinker_config", "text_config"] {
@@ -238,9 +228,14 @@ impl ModelConfig {
     }
 }
 
+/// The rows of all model types.
+fn all() -> impl Iterator<Item = &'static Family> {
+    FAMILIES.iter().chain(TOWERS)
+}
+
 /// The row of a model type.
-fn family(name: &str) -> Result<&'static Family, PositionError> {
-    let found = FAMILIES.iter().find(|family| family.name == name);
+pub(crate) fn family(name: &str) -> Result<&'static Family, PositionError> {
+    let found = all().find(|family| family.name == name);
     found.ok_or_else(|| PositionError::UnknownName {
         what: "model type",
         name: name.to_string(),
@@ -255,24 +250,27 @@ fn known(name: &str) -> String {
         let both = name.chars().zip(family.name.chars());
         both.take_while(|(a, b)| a == b).count()
     };
-    let longest = FAMILIES.iter().map(|family| common(&family)).max();
+    let longest = all().map(|family| common(&family)).max();
     let longest = longest
         .filter(|longest| *longest >= 3)
         .unwrap_or(usize::MAX);
-    let nearest = FAMILIES.iter().filter(|family| common(family) == longest);
+    let nearest = all().filter(|family| common(family) == longest);
     let names: Vec<&str> = nearest.map(|family| family.name).take(5).collect();
-    let all = FAMILIES.len();
+    let all = all().count();
     match names.is_empty() {
         true => format!("the {all} that docs/models.md lists"),
         false => format!("{} (docs/models.md lists all {all})", names.join(", ")),
     }
 }
 
-fn no_rotary(reason: String) -> PositionError {
-    PositionError::config(format!(
+pub(crate) fn no_rotary(reason: String) -> PositionError {
+    config_error(format!(
         "config.json describes no rotary encoding: {reason}"
     ))
 }
 
-#[cfg(test)]
-mod tests;
+pub(crate) fn config_error(reason: String) -> PositionError {
+    PositionError::Config {
+        reason: reason.into(),
+    }
+}

@@ -7,15 +7,16 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use super::family::{Family, Rotates, Scale, When};
-use super::kinds::{self, has_attention, window};
-use super::parameters::parameters;
-use super::query_scale::QueryScale;
-use super::rope::{self, Rotation};
-use crate::rotate::fields::{Fields, ORIGINAL, Value};
-use crate::rotate::rotary::RotaryPositionalEncodingConfig;
+use pe_burn::RotaryPositionalEncodingConfig;
+use pe_burn::rotary::QueryScale;
+use pe_burn::scaling::{Fields, Value};
 
-/// What one layer of a model does with positions: an entry of [`ModelConfig::layers`](super::ModelConfig::layers).
+use crate::family::{Family, Places, Rotates, Scale, When};
+use crate::kinds::{self, has_attention, window};
+use crate::parameters::{ORIGINAL, parameters};
+use crate::rope::{self, Rotation};
+
+/// What one layer of a model does with positions: an entry of [`HfConfig::layers`](crate::HfConfig::layers).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LayerPositions {
@@ -24,6 +25,8 @@ pub struct LayerPositions {
     /// The columns of a head that the rotation is for, as many as its `d_head`. With multi-head latent
     /// attention (DeepSeek) these are the last ones, else all.
     pub columns: Range<usize>,
+    /// Where the numbers come from by which tokens are rotated.
+    pub places: Places,
     /// Which keys a query sees.
     pub span: AttentionSpan,
     /// The factor of the queries, after the rotation.
@@ -40,6 +43,8 @@ pub enum AttentionSpan {
     Sliding(usize),
     /// Those of the same piece, where the sequence is cut into pieces of this length.
     Chunked(usize),
+    /// Those of the same window of the image.
+    Window,
     /// The layer has no attention among the tokens: it is a convolution or a recurrent network, or it
     /// attends to an image.
     None,
@@ -128,6 +133,7 @@ pub(super) fn layers_of(file: &Fields, family: &Family) -> Result<Vec<LayerPosit
         layers.push(LayerPositions {
             rotary,
             columns,
+            places: family.places,
             span,
             query_scale,
         });
@@ -264,6 +270,7 @@ fn span(file: &Fields, family: &Family, kind: &str) -> Result<AttentionSpan, Str
                 ));
             }
         },
+        kinds::WINDOW => AttentionSpan::Window,
         kinds::CHUNKED => {
             let length = file.optional_length("attention_chunk_size")?;
             AttentionSpan::Chunked(length.unwrap_or(8192))

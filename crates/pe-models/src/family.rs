@@ -1,6 +1,7 @@
 //! What a row of the table of model types says.
 
-use crate::layout::Layout;
+use pe_burn::axes::{Axis, AxisFrequencies, PairOrder};
+use pe_burn::{Axes, Layout};
 
 /// What the code of a model type takes where its file says nothing.
 pub(super) struct Family {
@@ -31,6 +32,14 @@ pub(super) struct Family {
     pub scale: Scale,
     /// The axes of text, images and video.
     pub sections: Option<(Sections, [usize; 3])>,
+    /// The coordinates of patches of images and video, for a tower.
+    pub patches: Option<Patches>,
+    /// Where the numbers of a token come from.
+    pub places: Places,
+    /// Whether pairs turn the other way.
+    pub opposite: bool,
+    /// The name of the base in the file, where that is another.
+    pub base_field: Option<&'static str>,
     /// Fields that the code of the type reads and that are not read here: a file that has one is refused.
     pub unread: &'static [&'static str],
 }
@@ -87,6 +96,8 @@ pub(super) enum Kinds {
     /// Full attention in the layers of the list of this name, or in all where there is none, and convolutions in the
     /// others.
     FullIn(&'static str),
+    /// Full attention in the layers of the list of this name, and within windows of the image in the others.
+    WindowsBut(&'static str, &'static [usize]),
     /// The kinds of `block_types` over and over, or else two layers without attention and one with a window.
     Blocks,
     /// Windows where the list of this name has a number above 0, or else all but every n-th layer.
@@ -145,6 +156,8 @@ pub(super) enum Width {
     /// Multi-head latent attention: only the last `qk_rope_head_dim` columns, after
     /// `qk_nope_head_dim` others, have positions. The numbers are those that a file may leave out.
     Latent { plain: usize, rotated: usize },
+    /// The number of this name over that of the heads.
+    Of(&'static str),
     /// In `kv_channels`, or else the given number.
     Channels(usize),
     /// In `head_dim`, and in `global_head_dim` for full attention.
@@ -248,6 +261,55 @@ pub(super) enum Sections {
     Columns,
 }
 
+/// Which pairs of a head turn by which coordinate of a patch.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Patches {
+    /// Half of the pairs by its row, then half by its column.
+    HeightWidth,
+    /// Half of the pairs by its column, then half by its row.
+    WidthHeight,
+    /// By its column and its row in turn: Kimi.
+    InTurn,
+    /// By its row, then by its column, with the frequencies of the whole head in turn: Pixtral.
+    FrequenciesInTurn,
+    /// A third each by its frame, row and column; the columns that are left of a head do not rotate.
+    Thirds,
+    /// The same, with angles that are repeated as a whole: V-JEPA 2.
+    TiledThirds,
+    /// Half of the pairs by its row, then half by its column, in whole turns: DINOv3.
+    Turns,
+}
+
+impl Patches {
+    pub fn axes(self) -> Axes {
+        match self {
+            Self::HeightWidth => Axes::HEIGHT_WIDTH,
+            Self::WidthHeight => Axes::WIDTH_HEIGHT,
+            Self::InTurn => Axes::WIDTH_HEIGHT.with_order(PairOrder::Dealt),
+            Self::FrequenciesInTurn => Axes::HEIGHT_WIDTH.with_frequencies(AxisFrequencies::Dealt),
+            Self::Thirds | Self::TiledThirds => Axes::FRAMES_HEIGHT_WIDTH,
+            Self::Turns => {
+                let turn = core::f64::consts::TAU;
+                Axes::new([Axis::new(0).with_scale(turn), Axis::new(1).with_scale(turn)])
+            }
+        }
+    }
+}
+
+/// Where the numbers come from by which a token is rotated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Places {
+    /// The place of the token in its row, from 0 on: text, sound and series.
+    Row,
+    /// The row and the column of a patch in its image, from this number on, and with three axes its frame before them. Tokens that
+    /// are no patches have 0 for all, and do not turn.
+    Patch(usize),
+    /// The centre of a patch, from −1 to 1 within its image, as `Coordinates::normalized` with
+    /// `Normalization::Separate` gives it.
+    Centre,
+}
+
 /// A row of the table; the sizes are `num_hidden_layers`, `hidden_size`, `num_attention_heads` and
 /// `max_position_embeddings`.
 pub(super) const fn family(name: &'static str, layout: Layout, sizes: [usize; 4]) -> Family {
@@ -277,6 +339,10 @@ pub(super) const fn family(name: &'static str, layout: Layout, sizes: [usize; 4]
         everywhere: false,
         scale: Scale::None,
         sections: None,
+        patches: None,
+        places: Places::Row,
+        opposite: false,
+        base_field: None,
         unread: &[],
     }
 }
@@ -292,9 +358,10 @@ impl Family {
 
     /// The name of the base in the file.
     pub fn base_name(&self) -> &'static str {
-        match self.is_neox {
-            true => "rotary_emb_base",
-            false => "rope_theta",
+        match (self.base_field, self.is_neox) {
+            (Some(name), _) => name,
+            (None, true) => "rotary_emb_base",
+            (None, false) => "rope_theta",
         }
     }
 
@@ -312,6 +379,21 @@ impl Family {
     }
 }
 
+/// The row of a tower of images or video, which has no scaling.
+pub(super) const fn tower(
+    name: &'static str,
+    layout: Layout,
+    [layers, width, heads]: [usize; 3],
+    patches: Patches,
+) -> Family {
+    Family {
+        patches: Some(patches),
+        places: Places::Patch(0),
+        scalings: Scalings::None,
+        ..family(name, layout, [layers, width, heads, 0])
+    }
+}
+
 /// Each replaces one value of a row.
 macro_rules! setters {
     ($($name:ident($($arg:ident: $kind:ty),*) => $field:ident: $value:expr;)*) => {
@@ -325,6 +407,9 @@ macro_rules! setters {
 
 setters! {
     neox() => is_neox: true;
+    opposite() => opposite: true;
+    base_field(name: &'static str) => base_field: Some(name);
+    places(places: Places) => places: places;
     interleave_flag() => interleave_flag: true;
     base(base: f64) => base: base;
     older_base(base: f64) => older_base: Some(base);

@@ -10,28 +10,46 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 /// The name of the length that a model was trained on.
-pub(crate) const ORIGINAL: &str = "original_max_position_embeddings";
+pub(super) const ORIGINAL: &str = "original_max_position_embeddings";
 
 /// The fields of a file, or of a group in it.
 ///
 /// Of a name that is written twice the last value counts, as in Python. A field that is written as `null`
 /// counts as not written, where a method does not say otherwise.
 ///
+/// ```
+/// use pe_burn::RopeScaling;
+/// use pe_burn::scaling::{Fields, Linear};
+///
+/// let fields: Fields = serde_json::from_str(r#"{"factor": 4, "rope_theta": 1e4, "mrope_section": null}"#)?;
+/// let (scaling, names) = RopeScaling::read("linear", &fields).unwrap();
+/// assert_eq!((scaling, names), (Linear::new(4.0).into(), &["factor"][..]));
+/// assert_eq!(fields.length("layers"), Err("needs `layers`".into()));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+///
+/// # Errors
+///
 /// The methods that read leave the field where it is. An error says what is needed without saying by
 /// whom ("needs `factor`"): the caller puts that in front.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Fields(BTreeMap<String, Value>);
+pub struct Fields(BTreeMap<String, Value>);
 
 /// The value of a field. Unlike serde_json's, it keeps a number that is not finite, which TOML has.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Value {
+pub enum Value {
+    /// `null`.
     Null,
+    /// `true` or `false`.
     Bool(bool),
     /// Written with a decimal point or without.
     Number(f64),
+    /// A string.
     Text(String),
+    /// A list.
     List(Vec<Value>),
+    /// A group of fields.
     Group(Fields),
 }
 
@@ -176,6 +194,7 @@ fn missing(name: &str) -> String {
 }
 
 impl Value {
+    /// The number that it is, if it is one.
     pub fn as_number(&self) -> Option<f64> {
         match self {
             Self::Number(number) => Some(*number),
@@ -192,6 +211,7 @@ impl Value {
         }
     }
 
+    /// The string that it is, if it is one.
     pub fn as_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),

@@ -5,12 +5,12 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::family::Family;
-use super::layers::{AttentionSpan, LayerPositions, layers_of};
-use super::{ModelConfig, family, no_rotary};
-use crate::error::PositionError;
-use crate::layout::Layout;
-use crate::rotate::fields::{Fields, Value};
+use pe_burn::scaling::{Fields, Value};
+use pe_burn::{Layout, PositionError};
+
+use crate::config::{HfConfig, family, no_rotary};
+use crate::family::Family;
+use crate::layers::{AttentionSpan, LayerPositions, layers_of};
 
 /// Fields that say something about positions in files of one type or another.
 const FIELDS: &str = "num_hidden_layers hidden_size num_attention_heads head_dim rope_theta rope_scaling rope_parameters \
@@ -31,16 +31,16 @@ const PARTS: [&str; 9] = [
     "interleave",
 ];
 
-impl ModelConfig {
+impl HfConfig {
     /// The same file, read as one of this model type: for a model whose own type is not known, and that is a
     /// relative. [`assumptions`](Self::assumptions) says what is assumed by that.
     ///
     /// ```
-    /// use pe_burn::ModelConfig;
+    /// use pe_models::HfConfig;
     ///
     /// let text = r#"{"model_type": "grandllama", "num_hidden_layers": 2, "hidden_size": 256,
     ///     "num_attention_heads": 4, "rope_theta": 5e5, "rotary_share": 0.5}"#;
-    /// let config = ModelConfig::from_json(text)?;
+    /// let config = HfConfig::from_json(text)?;
     /// assert!(config.layers().is_err());
     /// let config = config.like("llama")?;
     /// assert_eq!(config.rotary()?.base, 5e5);

@@ -5,8 +5,9 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::family::{Family, Kinds, Windows};
-use crate::rotate::fields::{Fields, Value};
+use pe_burn::scaling::{Fields, Value};
+
+use crate::family::{Family, Kinds, Windows};
 
 /// The names that files have for the kinds of layers.
 pub(super) const FULL: &str = "full_attention";
@@ -14,6 +15,8 @@ pub(super) const SLIDING: &str = "sliding_attention";
 pub(super) const CHUNKED: &str = "chunked_attention";
 const CROSS: &str = "cross_attention";
 const LINEAR: &str = "linear_attention";
+/// Within windows of an image.
+pub(super) const WINDOW: &str = "window_attention";
 const HYBRID: &str = "hybrid";
 pub(super) const HYBRID_SLIDING: &str = "hybrid_sliding";
 
@@ -31,8 +34,9 @@ const WITHOUT_ATTENTION: [&str; 8] = [
 
 /// The kinds of layers with attention, in this version of transformers or an older one. Those with an indexer see
 /// the keys that it picks out of all.
-const WITH_ATTENTION: [&str; 9] = [
+const WITH_ATTENTION: [&str; 10] = [
     FULL,
+    WINDOW,
     SLIDING,
     CHUNKED,
     HYBRID,
@@ -59,6 +63,7 @@ pub(super) fn count(file: &Fields, family: &Family) -> Result<usize, String> {
         "n_layers",
         "num_layers",
         "decoder_num_hidden_layers",
+        "depth",
     ];
     match file.first_length(&names)? {
         Some((name, layers)) if layers > MAX_LAYERS => Err(format!(
@@ -163,6 +168,10 @@ impl Kinds {
             Self::Except(name, usual) => {
                 let indices = indices(file, name)?.unwrap_or_else(|| usual.to_vec());
                 full_where(&|i| !indices.contains(&i), CROSS)
+            }
+            Self::WindowsBut(name, usual) => {
+                let indices = indices(file, name)?.unwrap_or_else(|| usual.to_vec());
+                full_where(&|i| indices.contains(&i), WINDOW)
             }
             Self::Blocks => blocks(file, layers)?,
             Self::ByWindow(period, name) => match windows(file, name)? {

@@ -4,9 +4,10 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::ops::Range;
 
-use super::family::{Family, Width};
-use super::kinds::FULL;
-use crate::rotate::fields::Fields;
+use pe_burn::scaling::Fields;
+
+use crate::family::{Family, Width};
+use crate::kinds::FULL;
 
 /// The width of a head that no model reaches, so that its frequencies fit into memory.
 const MAX_WIDTH: usize = 1 << 20;
@@ -19,11 +20,22 @@ pub(super) fn columns(file: &Fields, family: &Family, kind: &str) -> Result<Rang
             None => Ok(usual),
         };
         let heads = size(
-            &["num_attention_heads", "n_head", "n_heads", "num_heads"],
+            &[
+                "num_attention_heads",
+                "n_head",
+                "n_heads",
+                "num_heads",
+                "decoder_num_attention_heads",
+            ],
             family.sizes.heads,
         )?;
-        let names = ["hidden_size", "n_embd", "n_embed", "d_model"];
-        let width = size(&names, family.sizes.width)?;
+        let width = match family.width {
+            Width::Of(name) => size(&[name], family.sizes.width)?,
+            _ => size(
+                &["hidden_size", "n_embd", "n_embed", "d_model"],
+                family.sizes.width,
+            )?,
+        };
         match heads {
             0 => Err("`num_attention_heads` must be at least 1; got 0".to_string()),
             heads if width % heads != 0 => Err(format!(
@@ -33,7 +45,7 @@ pub(super) fn columns(file: &Fields, family: &Family, kind: &str) -> Result<Rang
         }
     };
     let columns = match family.width {
-        Width::Divided => 0..divided()?,
+        Width::Divided | Width::Of(_) => 0..divided()?,
         Width::Head(usual) => {
             if let (Some(usual), true) = (usual, file.is_null("head_dim") && !is_older(file)?) {
                 return Err(format!("`head_dim` is null; left out, it is {usual}"));

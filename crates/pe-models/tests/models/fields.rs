@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use pe_burn::ModelConfig;
+use pe_models::HfConfig;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::models::{Group, Grown, difference};
+use crate::{Group, Grown, difference};
 
 #[derive(Deserialize)]
 struct File {
@@ -61,8 +61,10 @@ impl Case {
 /// A field that a type's code reads is read as its code reads it, or the file is refused with the field's name.
 #[test]
 fn a_field_is_read_as_its_code_reads_it_or_named() {
-    let file: File =
-        serde_json::from_str(include_str!("../peers/values/model_fields.json")).unwrap();
+    let file: File = serde_json::from_str(include_str!(
+        "../../../../tests/peers/values/model_fields.json"
+    ))
+    .unwrap();
     assert_eq!(file.version, "5.23.0");
     let (mut equal, mut types, mut refused, mut wrong) = (0, 0, BTreeMap::new(), Vec::new());
     let mut grown = Grown::default();
@@ -121,7 +123,7 @@ fn a_field_is_read_as_its_code_reads_it_or_named() {
         equal + refused.len(),
         refused.len()
     );
-    let docs = include_str!("../../docs/models.md").replace('\n', " ");
+    let docs = include_str!("../../../../docs/models.md").replace('\n', " ");
     assert!(
         docs.contains(&counts),
         "docs/models.md should say: {counts}\n{refused:#?}"
@@ -131,15 +133,17 @@ fn a_field_is_read_as_its_code_reads_it_or_named() {
 /// A file that leaves its sizes out has those of the configuration class.
 #[test]
 fn sizes_that_are_left_out_are_those_of_the_code() {
-    let file: File =
-        serde_json::from_str(include_str!("../peers/values/model_fields.json")).unwrap();
+    let file: File = serde_json::from_str(include_str!(
+        "../../../../tests/peers/values/model_fields.json"
+    ))
+    .unwrap();
     let mut compared = 0;
     for of in file.types.iter().filter(|of| of.raises.is_none()) {
         let mut text = json!({"model_type": of.name, "vocab_size": 8});
         if let Some(kinds) = of.file.get("layer_types") {
             text["layer_types"] = vec![kinds[0].clone(); 100].into();
         }
-        let model = ModelConfig::from_json(&text.to_string()).unwrap();
+        let model = HfConfig::from_json(&text.to_string()).unwrap();
         let Ok(layers) = model.layers() else {
             continue;
         };

@@ -1,0 +1,323 @@
+//! Model types that do not rotate: which scheme of `pe-burn` they have, with which settings.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use pe_burn::content::DebertaConfig;
+use pe_burn::conv::Wav2Vec2PositionalConvConfig;
+use pe_burn::embedding::InputScale;
+use pe_burn::grid::{BeitRelativeBiasConfig, SwinRelativeBiasConfig, SwinV2RelativeBiasConfig};
+use pe_burn::scaling::{Fields, Value};
+use pe_burn::{
+    AlibiConfig, Formula, LearnedPositionalEmbeddingConfig, PositionalConfig,
+    SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig,
+};
+
+/// A scheme of `pe-burn`, and where a model has it: an entry of [`HfConfig::schemes`](crate::HfConfig::schemes).
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct PlacedScheme {
+    /// Where the model has it, for example "embeddings of the encoder".
+    pub place: &'static str,
+    /// The scheme with its settings.
+    pub scheme: PositionalConfig,
+}
+
+/// A field with a number, under the first of these names that a file has, or else the number.
+type Size = (&'static [&'static str], usize);
+
+/// The settings of a scheme in a file.
+enum Rule {
+    /// A learned table. The last number is the row of padded tokens; `None` where there is none.
+    Learned(Size, Rows, Option<usize>),
+    /// Whisper's sines.
+    Sines(Size, Size),
+    /// A table of distances with this many heads, for both directions or one.
+    T5(Size, bool),
+    Deberta,
+    /// A learned table, unless `position_biased_input` is false.
+    DebertaRows,
+    /// A table for each window of this many heads.
+    Swin,
+    SwinV2,
+    Beit,
+    Wav2Vec2,
+    Bloom,
+    /// transformers passes over MPT's `alibi` and `alibi_bias_max`, and the code of MPT's authors does not: a file in
+    /// which they are not `true` and 8 is refused.
+    Mpt,
+}
+
+/// The number of rows of a table.
+enum Rows {
+    /// As many as the longest input.
+    Longest(Size),
+    /// The same, with as many rows left out as the padding takes.
+    WithoutPadding(Size),
+    /// One for each patch of an image, and one for the class.
+    Patches,
+}
+
+const WIDTH: &[&str] = &["hidden_size", "d_model", "n_embd"];
+const HEADS: &[&str] = &["num_attention_heads", "num_heads", "n_head"];
+const LONGEST: &[&str] = &["max_position_embeddings", "n_positions", "n_ctx"];
+
+const EMBEDDINGS: &str = "embeddings";
+const ENCODER: &str = "embeddings of the encoder";
+const DECODER: &str = "embeddings of the decoder";
+
+/// For each model type, the places and their schemes.
+#[rustfmt::skip]
+const TYPES: &[(&str, &[(&str, Rule)])] = &[
+    ("bart", &[(ENCODER, Rule::Learned((WIDTH, 1024), Rows::Longest((LONGEST, 1024)), Some(1))),
+        (DECODER, Rule::Learned((WIDTH, 1024), Rows::Longest((LONGEST, 1024)), Some(1)))]),
+    ("beit", &[("scores of every layer", Rule::Beit)]),
+    ("bert", &[(EMBEDDINGS, Rule::Learned((WIDTH, 768), Rows::Longest((LONGEST, 512)), None))]),
+    ("bloom", &[("scores of every layer", Rule::Bloom)]),
+    ("deberta-v2", &[("scores of every layer", Rule::Deberta), (EMBEDDINGS, Rule::DebertaRows)]),
+    ("electra", &[(EMBEDDINGS, Rule::Learned((&["embedding_size"], 128), Rows::Longest((LONGEST, 512)), None))]),
+    ("gpt2", &[(EMBEDDINGS, Rule::Learned((WIDTH, 768), Rows::Longest((LONGEST, 1024)), None))]),
+    ("hubert", &[(EMBEDDINGS, Rule::Wav2Vec2)]),
+    ("mbart", &[(ENCODER, Rule::Learned((WIDTH, 1024), Rows::Longest((LONGEST, 1024)), Some(1))),
+        (DECODER, Rule::Learned((WIDTH, 1024), Rows::Longest((LONGEST, 1024)), Some(1)))]),
+    ("mpt", &[("scores of every layer", Rule::Mpt)]),
+    ("mt5", &[("scores of every layer of the encoder", Rule::T5((HEADS, 6), true)),
+        ("scores of every layer of the decoder", Rule::T5((HEADS, 6), false))]),
+    ("opt", &[(EMBEDDINGS, Rule::Learned((WIDTH, 768), Rows::Longest((LONGEST, 2048)), Some(1)))]),
+    ("roberta", &[(EMBEDDINGS, Rule::Learned((WIDTH, 768), Rows::WithoutPadding((LONGEST, 512)), Some(1)))]),
+    ("swin", &[("scores within the windows", Rule::Swin)]),
+    ("swinv2", &[("scores within the windows", Rule::SwinV2)]),
+    ("t5", &[("scores of every layer of the encoder", Rule::T5((HEADS, 8), true)),
+        ("scores of every layer of the decoder", Rule::T5((HEADS, 8), false))]),
+    ("vit", &[(EMBEDDINGS, Rule::Learned((WIDTH, 768), Rows::Patches, None))]),
+    ("wav2vec2", &[(EMBEDDINGS, Rule::Wav2Vec2)]),
+    ("whisper", &[(ENCODER, Rule::Sines((WIDTH, 384), (&["max_source_positions"], 1500))),
+        (DECODER, Rule::Learned((WIDTH, 384), Rows::Longest((&["max_target_positions"], 448)), None))]),
+];
+
+/// Whether this model type has schemes of its own in place of rotations.
+pub(crate) fn is_unrotated(model_type: &str) -> bool {
+    TYPES.iter().any(|(name, _)| *name == model_type)
+}
+
+/// The schemes of a model type that does not rotate, each with its place; `None` for all other types.
+pub(crate) fn schemes(
+    model_type: &str,
+    file: &Fields,
+) -> Result<Option<Vec<PlacedScheme>>, String> {
+    let Some((_, places)) = TYPES.iter().find(|(known, _)| *known == model_type) else {
+        return Ok(None);
+    };
+    let mut schemes = Vec::new();
+    for (place, rule) in *places {
+        let of_rule = rule.read(file)?.into_iter();
+        schemes.extend(of_rule.map(|scheme| PlacedScheme { place, scheme }));
+    }
+    Ok(Some(schemes))
+}
+
+impl Rule {
+    fn read(&self, file: &Fields) -> Result<Vec<PositionalConfig>, String> {
+        Ok(match self {
+            Self::Learned(width, rows, padding) => vec![learned(file, width, rows, *padding)?],
+            Self::Sines(width, rows) => {
+                let mut config = SinusoidalPositionalEncodingConfig::new(size(file, width)?)
+                    .with_formula(Formula::TENSOR2TENSOR);
+                config.max_len = size(file, rows)?;
+                config.input_scale = input_scale(file)?;
+                vec![PositionalConfig::Sinusoidal(config)]
+            }
+            Self::T5(heads, bidirectional) => {
+                let config = T5RelativeBiasConfig::new(size(file, heads)?)
+                    .with_buckets(size(file, &(&["relative_attention_num_buckets"], 32))?)
+                    .with_max_distance(size(file, &(&["relative_attention_max_distance"], 128))?)
+                    .with_bidirectional(*bidirectional);
+                vec![PositionalConfig::T5(config)]
+            }
+            Self::Deberta => deberta(file)?.into_iter().collect(),
+            Self::DebertaRows if file.flag("position_biased_input")? == Some(false) => Vec::new(),
+            Self::DebertaRows => {
+                vec![learned(
+                    file,
+                    &(WIDTH, 1536),
+                    &Rows::Longest((LONGEST, 512)),
+                    None,
+                )?]
+            }
+            Self::Swin => swin(file, |heads, window, _| {
+                PositionalConfig::Swin(SwinRelativeBiasConfig::new(heads, window))
+            })?,
+            Self::SwinV2 => swin(file, |heads, window, pretrained| {
+                let mut config = SwinV2RelativeBiasConfig::new(heads, window);
+                config.pretrained_window = (pretrained > 0).then_some([pretrained; 2]);
+                PositionalConfig::SwinV2(config)
+            })?,
+            Self::Beit => beit(file)?,
+            Self::Wav2Vec2 => {
+                let mut config = Wav2Vec2PositionalConvConfig::new(size(file, &(WIDTH, 768))?);
+                config.kernel = size(file, &(&["num_conv_pos_embeddings"], 128))?;
+                config.groups = size(file, &(&["num_conv_pos_embedding_groups"], 16))?;
+                if file.flag("conv_pos_batch_norm")? == Some(true) {
+                    return Err("`conv_pos_batch_norm` is not read".into());
+                }
+                vec![PositionalConfig::Wav2Vec2(config)]
+            }
+            Self::Bloom => vec![alibi(file, &["n_head", "num_attention_heads"], 8)?],
+            Self::Mpt => {
+                if let Some(attention) = file.group("attn_config")? {
+                    if attention.flag("alibi")? == Some(false) {
+                        return Err("its `alibi` is false".into());
+                    }
+                    let most = attention.optional_number("alibi_bias_max")?.unwrap_or(8.0);
+                    if most != 8.0 {
+                        return Err(format!("`alibi_bias_max` must be 8; got {most}"));
+                    }
+                }
+                vec![alibi(file, &["n_heads", "num_attention_heads"], 16)?]
+            }
+        })
+    }
+}
+
+fn size(file: &Fields, (names, usual): &Size) -> Result<usize, String> {
+    Ok(file.first_length(names)?.map_or(*usual, |(_, size)| size))
+}
+
+/// √d_model where the file says that embeddings are scaled.
+fn input_scale(file: &Fields) -> Result<InputScale, String> {
+    Ok(match file.flag("scale_embedding")? {
+        Some(true) => InputScale::SqrtDModel,
+        _ => InputScale::None,
+    })
+}
+
+/// A table, with the row of padded tokens that the file names where its rows are counted from there.
+fn learned(
+    file: &Fields,
+    width: &Size,
+    rows: &Rows,
+    padding: Option<usize>,
+) -> Result<PositionalConfig, String> {
+    if let Some(kind) = file
+        .text("position_embedding_type")?
+        .filter(|kind| *kind != "absolute")
+    {
+        return Err(format!("`position_embedding_type` \"{kind}\" is not read"));
+    }
+    let mut padding = padding;
+    let rows = match rows {
+        Rows::Longest(longest) => size(file, longest)?,
+        Rows::WithoutPadding(longest) => {
+            let usual = padding.unwrap_or(0);
+            let index = size(file, &(&["pad_token_id"], usual))?;
+            padding = Some(index);
+            let all = size(file, longest)?;
+            all.checked_sub(index + 1).ok_or_else(|| {
+                format!(
+                    "`max_position_embeddings` must be more than `pad_token_id` {index}; got {all}"
+                )
+            })?
+        }
+        Rows::Patches => patches(file)?.iter().product::<usize>() + 1,
+    };
+    let mut config = LearnedPositionalEmbeddingConfig::new(size(file, width)?, rows);
+    config.padding_index = padding;
+    config.input_scale = input_scale(file)?;
+    Ok(PositionalConfig::Learned(config))
+}
+
+/// The rows and columns of the patches of an image.
+fn patches(file: &Fields) -> Result<[usize; 2], String> {
+    let [image, patch] = [
+        both(file, "image_size", 224)?,
+        both(file, "patch_size", 16)?,
+    ];
+    match patch.contains(&0) {
+        true => Err("`patch_size` must be at least 1; got 0".into()),
+        false => Ok([image[0] / patch[0], image[1] / patch[1]]),
+    }
+}
+
+/// A height and a width, which may be one number for both.
+fn both(file: &Fields, name: &str, usual: usize) -> Result<[usize; 2], String> {
+    if let Ok(length) = file.optional_length(name) {
+        return Ok([length.unwrap_or(usual); 2]);
+    }
+    let listed = file.optional_list(name, "one length or two", Value::as_length)?;
+    let listed = listed.unwrap_or_default();
+    <[usize; 2]>::try_from(listed)
+        .map_err(|listed| format!("`{name}` must be one length or two; got {}", listed.len()))
+}
+
+fn deberta(file: &Fields) -> Result<Option<PositionalConfig>, String> {
+    if file.flag("relative_attention")? != Some(true) {
+        return Ok(None);
+    }
+    // Both may be −1, for none.
+    let above_0 = |name| {
+        let number = file.optional_number(name)?;
+        Ok::<_, String>(
+            number
+                .filter(|number| *number >= 1.0)
+                .map(|number| number as usize),
+        )
+    };
+    let longest = size(file, &(LONGEST, 512))?;
+    let text = match file.text("pos_att_type") {
+        Ok(text) => text.unwrap_or("").into(),
+        Err(_) => {
+            let names = |value: &Value| value.as_text().map(String::from);
+            file.optional_list("pos_att_type", "a list of names", names)?
+                .unwrap_or_default()
+                .join("|")
+        }
+    };
+    let mut config = DebertaConfig::new(size(file, &(WIDTH, 1536))?, size(file, &(HEADS, 24))?);
+    config.buckets = above_0("position_buckets")?;
+    config.max_distance = above_0("max_relative_positions")?.unwrap_or(longest);
+    config.content_to_position = text.contains("c2p");
+    config.position_to_content = text.contains("p2c");
+    Ok((config.content_to_position || config.position_to_content)
+        .then_some(PositionalConfig::Deberta(config)))
+}
+
+/// A table for each stage.
+fn swin(
+    file: &Fields,
+    of: impl Fn(usize, [usize; 2], usize) -> PositionalConfig,
+) -> Result<Vec<PositionalConfig>, String> {
+    let list = |name, usual: &[usize]| {
+        let listed = file.optional_list(name, "a list of lengths", Value::as_length)?;
+        Ok::<_, String>(listed.unwrap_or_else(|| usual.to_vec()))
+    };
+    let window = both(file, "window_size", 7)?;
+    let pretrained = list("pretrained_window_sizes", &[])?;
+    let heads = list("num_heads", &[3, 6, 12, 24])?;
+    let stages = heads.into_iter().enumerate();
+    Ok(stages
+        .map(|(i, heads)| of(heads, window, pretrained.get(i).copied().unwrap_or(0)))
+        .collect())
+}
+
+/// A table of offsets where the file asks for it, and a learned one too where it asks for that.
+fn beit(file: &Fields) -> Result<Vec<PositionalConfig>, String> {
+    let is_set = |name| Ok::<_, String>(file.flag(name)? == Some(true));
+    let mut schemes = Vec::new();
+    if is_set("use_relative_position_bias")? || is_set("use_shared_relative_position_bias")? {
+        let config = BeitRelativeBiasConfig::new(size(file, &(HEADS, 12))?, patches(file)?);
+        schemes.push(PositionalConfig::Beit(config));
+    }
+    if is_set("use_absolute_position_embeddings")? {
+        schemes.push(learned(file, &(WIDTH, 768), &Rows::Patches, None)?);
+    }
+    Ok(schemes)
+}
+
+fn alibi(file: &Fields, names: &[&'static str], usual: usize) -> Result<PositionalConfig, String> {
+    match file.first_length(names)?.map_or(usual, |(_, heads)| heads) {
+        0 => Err(format!("`{}` must be at least 1; got 0", names[0])),
+        heads => Ok(PositionalConfig::Alibi(AlibiConfig::new(heads))),
+    }
+}

@@ -1,0 +1,96 @@
+//! Models that do not rotate: the tables of their schemes have as many numbers as those of transformers have,
+//! `tests/peers/values/unrotated.json`, written by `tests/peers/unrotated.py`.
+
+use burn::module::Module;
+use burn::tensor::Device;
+use pe_burn::PositionalConfig;
+use pe_models::HfConfig;
+use serde::Deserialize;
+use serde_json::Value;
+
+#[derive(Deserialize)]
+struct Case {
+    #[serde(rename = "type")]
+    name: String,
+    file: Value,
+    /// The numbers in each table or convolution.
+    sizes: Vec<usize>,
+}
+
+#[test]
+fn tables_have_the_sizes_of_the_code() {
+    let cases: Vec<Case> = serde_json::from_str(include_str!(
+        "../../../../tests/peers/values/unrotated.json"
+    ))
+    .unwrap();
+    let mut names = Vec::new();
+    for Case { name, file, sizes } in &cases {
+        let schemes = HfConfig::from_json(&file.to_string())
+            .unwrap()
+            .schemes()
+            .unwrap()
+            .unwrap();
+        let mut ours: Vec<usize> = Vec::new();
+        for placed in schemes {
+            ours.push(match &placed.scheme {
+                // Its code keeps them as a table that is not trained.
+                PositionalConfig::Sinusoidal(sines) => sines.max_len * sines.d_model,
+                scheme => scheme.init(&Device::flex()).num_params(),
+            });
+        }
+        ours.sort_unstable();
+        assert_eq!(&ours, sizes, "{name}: {file}");
+        names.push(name);
+    }
+    names.dedup();
+    assert!(
+        names.len() >= 17 && cases.len() >= 30,
+        "{} {}",
+        names.len(),
+        cases.len()
+    );
+}
+
+#[test]
+fn what_a_file_turns_off_is_not_there_and_what_is_not_read_is_named() {
+    let read = |text: &str| HfConfig::from_json(text).unwrap().schemes();
+    assert_eq!(read(r#"{"model_type": "beit"}"#).unwrap(), Some(vec![]));
+    assert_eq!(read(r#"{"model_type": "llama"}"#).unwrap(), None);
+    let v3 = r#"{"model_type": "deberta-v2", "relative_attention": true, "position_buckets": 256, "pos_att_type": ["p2c", "c2p"],
+        "max_relative_positions": -1, "position_biased_input": false}"#;
+    let [one] = &read(v3).unwrap().unwrap()[..] else {
+        panic!()
+    };
+    let PositionalConfig::Deberta(deberta) = &one.scheme else {
+        panic!("{one:?}")
+    };
+    assert_eq!((deberta.buckets, deberta.max_distance), (Some(256), 512));
+    assert!(deberta.content_to_position && deberta.position_to_content);
+    for (file, words) in [
+        (
+            r#"{"model_type": "bert", "position_embedding_type": "relative_key"}"#,
+            "`position_embedding_type` \"relative_key\" is not read",
+        ),
+        (
+            r#"{"model_type": "vit", "patch_size": 0}"#,
+            "`patch_size` must be at least 1; got 0",
+        ),
+        (
+            r#"{"model_type": "roberta", "max_position_embeddings": 1}"#,
+            "must be more than `pad_token_id` 1; got 1",
+        ),
+    ] {
+        let error = read(file).unwrap_err().to_string();
+        assert!(error.ends_with(words), "{error}");
+    }
+    let error = HfConfig::from_json(r#"{"model_type": "bert"}"#)
+        .unwrap()
+        .layers()
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("bert does not rotate: `HfConfig::schemes` reads its positions"),
+        "{error}"
+    );
+}

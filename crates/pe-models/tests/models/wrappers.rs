@@ -1,0 +1,92 @@
+//! Models of several parts: which type each part is where the file does not say, `tests/peers/values/wrappers.json`, written by
+//! `tests/peers/wrappers.py`.
+
+use std::collections::BTreeMap;
+
+use pe_burn::PositionError;
+use pe_models::HfConfig;
+use serde::Deserialize;
+use serde_json::json;
+
+#[derive(Deserialize)]
+struct File {
+    version: String,
+    /// For each model the types of its parts.
+    wrappers: BTreeMap<String, BTreeMap<String, String>>,
+}
+
+/// What comes of the part, whose file says neither its type nor much else.
+enum Found {
+    Read,
+    Refused,
+    Unknown,
+}
+
+fn found(
+    read: Result<&'static str, PositionError>,
+    expected: &str,
+    wrong: &mut Vec<String>,
+    what: &str,
+) -> Found {
+    match read {
+        Ok(name) if name == expected => Found::Read,
+        Ok(name) => {
+            wrong.push(format!("{what}: {name}, not {expected}"));
+            Found::Unknown
+        }
+        Err(PositionError::UnknownName { .. }) => Found::Unknown,
+        Err(_) => Found::Refused,
+    }
+}
+
+#[test]
+fn parts_that_name_no_type_have_that_of_their_model() {
+    let file: File =
+        serde_json::from_str(include_str!("../../../../tests/peers/values/wrappers.json")).unwrap();
+    assert_eq!(file.version, "5.23.0");
+    let is_known = |name: &str| {
+        HfConfig::from_json(&json!({"model_type": name}).to_string())
+            .unwrap()
+            .model_type()
+            .is_ok()
+    };
+    let (mut texts, mut read, mut towers, mut wrong, mut refused) =
+        (0, 0, 0, Vec::new(), Vec::new());
+    for (name, parts) in &file.wrappers {
+        for (part, expected) in parts {
+            let config = json!({"model_type": name, part: {"vocab_size": 8}}).to_string();
+            let config = HfConfig::from_json(&config).unwrap();
+            let what = format!("{part} of {name}");
+            if part == "text_config" {
+                let known = is_known(expected);
+                let found = found(config.model_type(), expected, &mut wrong, &what);
+                let is_read = matches!(found, Found::Read);
+                texts += usize::from(known || matches!(found, Found::Refused));
+                read += usize::from(is_read);
+                if known && !is_read {
+                    wrong.push(format!("{what}: not read as {expected}"));
+                } else if matches!(found, Found::Refused) {
+                    refused.push(name);
+                }
+                continue;
+            }
+            if part != "thinker_config" && is_known(expected) {
+                let parts = config.parts().unwrap();
+                match parts.iter().find(|(named, _)| named == part) {
+                    Some((_, config)) => {
+                        found(config.model_type(), expected, &mut wrong, &what);
+                        towers += 1;
+                    }
+                    None => wrong.push(format!("{what}: no part, not {expected}")),
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let counts = format!("Of {texts} models with a part about text that rotates {read} are read");
+    let docs = include_str!("../../../../docs/models.md").replace('\n', " ");
+    assert!(
+        docs.contains(&counts),
+        "docs/models.md should say: {counts}, {towers} other parts; refused: {refused:?}"
+    );
+}

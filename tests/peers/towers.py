@@ -1,0 +1,349 @@
+#!/usr/bin/env python3
+"""Writes `values/towers.json`: how the towers of images, video and sound of transformers rotate their queries.
+
+    venv5/bin/python towers.py            all of them, about three minutes
+    venv5/bin/python towers.py mlcd …     these, printed
+
+`towers` walks the sources: a tower is a configuration that is not one of `model_types.text_types`, and of which a model's code
+comes to a rotation. For each there are small files; its own model is built with random weights in float64 and runs on several
+images and frames. Noted are queries before and after the first rotation, and the coordinates that the tower's own code gives its
+module of sines.
+"""
+
+import ast
+import contextlib
+import functools
+import importlib
+import inspect
+import itertools
+import json
+import re
+import signal
+import sys
+from pathlib import Path
+from unittest import mock
+
+import torch
+import transformers
+from transformers import PreTrainedModel, vision_utils
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING, CONFIG_MAPPING_NAMES
+
+import model_types
+from common import VALUES, double
+
+ROTATION = re.compile(r"(vision_)?apply_.*(rot|rope)|Rotary|R[oO]PE|Rope|rotate_queries")
+GRIDS = [[1, 4, 6], [2, 2, 4], [1, 2, 2]]  # frames, rows and columns of patches
+SMALL = model_types.SMALL | {
+    "depth": 2, "embed_dim": 48, "num_hidden_layers": 2, "out_hidden_size": 32, "image_size": 56, "patch_size": 14, "in_channels": 3,
+    "text_hidden_size": 32, "downsample_hidden_size": 16, "encoder_hidden_size": 16,
+}  # fmt: skip
+OWN = {
+    "qwen2_vl_vision": {"hidden_size": 32},
+    "gemma4_vision": {"position_embedding_size": 64},
+    "exaone4_5_vision": {"num_key_value_heads": 2},
+    "llama4_vision_model": {"vision_output_dim": 32, "projector_input_dim": 32, "projector_output_dim": 32},
+    "dots3_note_vision_encoder": {"num_hidden_layers": 42, "adapter_in_dim": 64},
+    "dots3_note_audio_encoder": {"adapter_input_size": 64},
+    "wav2vec2-bert": {"position_embeddings_type": "rotary"},
+    "wav2vec2-conformer": {"position_embeddings_type": "rotary", "num_conv_pos_embedding_groups": 4},
+}
+
+
+class Rotated(Exception):
+    """The first rotation is done: what the model does afterwards is no matter."""
+
+
+@functools.cache
+def definitions(path):
+    found = [node for node in ast.parse(Path(path).read_text()).body if isinstance(node, (ast.ClassDef, ast.FunctionDef))]
+    for node in found:
+        node.decorator_list = []  # one names a rotation also where there is none
+    return {node.name: ast.unparse(node) for node in found}
+
+
+def code_of(cls):
+    with contextlib.suppress(ImportError):
+        return importlib.import_module(cls.__module__.replace("configuration_", "modeling_"))
+
+
+def reached(cls, code):
+    """The names in a model's code that are reached from what is made from this configuration, and from no other."""
+    named = definitions(code.__file__)
+    own = re.compile(rf"config(?:_class)? ?[:=] ?{cls.__name__}\b")
+    other = re.compile(rf"\bconfig: (?!{cls.__name__}\b|PreTrainedConfig\b)[A-Z]\w+Config\b")
+    todo, seen = [name for name, source in named.items() if own.search(source)], set()
+    while todo:
+        name = todo.pop()
+        if name not in seen:
+            seen.add(name)
+            found = set(re.findall(r"\b\w+\b", named[name])) & named.keys()
+            todo += [name for name in found if not other.search(named[name])]
+    return seen
+
+
+def is_wrapper(cls):
+    return any("text" in name or "thinker" in name for name in getattr(cls, "sub_configs", None) or ())
+
+
+def towers(text):
+    for name in sorted(CONFIG_MAPPING_NAMES):
+        with contextlib.suppress(KeyError):
+            cls = CONFIG_MAPPING[name]
+            code = code_of(cls)
+            if code and name not in text and not is_wrapper(cls) and any(map(ROTATION.match, reached(cls, code))):
+                yield name
+
+
+def models(cls, code):
+    own = re.compile(rf"config(?:_class)? ?[:=] ?{cls.__name__}\b|: {cls.__name__}\b")
+    found = [model for _, model in inspect.getmembers(code, inspect.isclass)
+             if issubclass(model, PreTrainedModel) and model.__module__ == code.__name__
+             and not model.__name__.endswith("PreTrainedModel") and own.search(inspect.getsource(model))]  # fmt: skip
+    return sorted(found, key=lambda model: ("For" in model.__name__, "Model" not in model.__name__))
+
+
+def small(cls):
+    names = set(getattr(cls, "__dataclass_fields__", ())) - set(getattr(cls, "attribute_map", ()))
+    sizes = {name: size for name, size in SMALL.items() if name in names and name not in model_types.properties(cls)}
+    return {"model_type": cls.model_type} | sizes | OWN.get(cls.model_type, {})
+
+
+def files(cls):
+    bare = small(cls)
+    yield "bare", bare
+    saved = json.loads(cls.from_dict(json.loads(json.dumps(bare))).to_json_string(use_diff=False))
+    yield "saved", {name: value for name, value in saved.items() if name not in model_types.UNREAD}
+    yield "base", bare | {"rope_theta": 777.0}
+    parameters = getattr(cls.from_dict(json.loads(json.dumps(bare))), "rope_parameters", None)
+    if parameters:
+        yield "base inside", bare | {"rope_parameters": parameters | {"rope_theta": 777.0}}
+    if "num_heads" in bare or "num_attention_heads" in bare:
+        heads = {name: 2 for name in bare if name in ("num_heads", "num_attention_heads", "num_key_value_heads")}
+        yield "two heads", bare | heads
+
+
+def inputs(config, takes):
+    """Inputs that a tower may take, one after the other."""
+    get = lambda *names, usual=None: next((getattr(config, name) for name in names if getattr(config, name, None)), usual)
+    patch, channels = get("patch_size", usual=14), get("in_channels", "num_channels", "in_chans", usual=3)
+    grid = torch.tensor(GRIDS)
+    first = next(iter(takes))
+    if {"grid_thw", "image_grid_thw"} & takes.keys():
+        tokens = int(grid.prod(1).sum())
+        more = {next(name for name in ("grid_thw", "image_grid_thw") if name in takes): grid}
+        if "merge_sizes" in takes:
+            more["merge_sizes"] = torch.tensor([2, 2, 1])
+        square = channels * patch * patch
+        for width in [square * get("temporal_patch_size", usual=1), square, 2 * square]:
+            yield {first: torch.randn(tokens, width)} | more
+        yield {first: torch.randn(tokens, channels, patch, patch)} | more
+        yield {first: torch.randn(1, tokens, channels, patch, patch)} | more
+        yield {first: torch.randn(tokens, get("temporal_patch_size", usual=2), patch, patch, channels)} | more
+        yield {first: torch.randn(tokens, get("hidden_size"))} | more
+    if "pixel_position_ids" in takes:
+        cells = torch.cartesian_prod(torch.arange(6), torch.arange(4)).flip(1)
+        ids = torch.stack([cells, torch.full_like(cells, -1)])
+        ids[1, :6] = cells[:6]
+        yield {"pixel_values": torch.rand(2, 24, 3 * patch * patch), "pixel_position_ids": ids}
+    if "pixel_values" in takes:
+        size = get("image_size", usual=56)
+        size = size if isinstance(size, int) else size[0]
+        more = {"image_sizes": torch.tensor([[56, 42], [28, 56]])} if "image_sizes" in takes else {}
+        for height, width in [(56, 42), (size, size)]:
+            yield {"pixel_values": torch.randn(2, channels, height, width)} | more
+    if "pixel_values_videos" in takes:
+        size = get("crop_size", "image_size", usual=56)
+        yield {"pixel_values_videos": torch.randn(1, get("frames_per_clip", usual=4), 3, size, size)}
+    if "past_values" in takes:
+        yield {"past_values": [torch.randn(256), torch.randn(128)]}
+    for name in ("input_features", "input_values"):
+        if name in takes:
+            bins = get("num_mel_bins", "n_mels", "feature_projection_input_dim", usual=80)
+            yield {name: torch.randn(1, 96, bins)}
+            yield {name: torch.randn(1, bins, 96)}
+            yield {name: torch.randn(1, 1, 16_000)}
+            yield {name: torch.randn(1, 16_000)}
+
+
+def run(model, code, given):
+    """Queries before and after the first rotation, and the coordinates of its tokens."""
+    turned, places = [], []
+
+    def noted(function):
+        def wrapper(*args, **kwargs):
+            out = function(*args, **kwargs)
+            query = next(arg for arg in [*args, *kwargs.values()] if isinstance(arg, torch.Tensor))
+            turned.append((query.detach().clone(), (out[0] if isinstance(out, tuple) else out).detach()))
+            raise Rotated
+
+        return wrapper
+
+    def sines(module, args, kwargs):
+        ids = kwargs.get("position_ids", args[1] if len(args) > 1 else None)
+        if isinstance(ids, torch.Tensor):
+            places.append(ids.detach().clone())
+
+    with contextlib.ExitStack() as stack, torch.no_grad():
+        for name, function in inspect.getmembers(code, inspect.isfunction):
+            is_inner = name == "apply_rotary_pos_emb" and hasattr(code, "apply_multidimensional_rope")
+            if re.match(r"(vision_)?apply_.*(rot|rope)", name) and not is_inner:
+                stack.enter_context(mock.patch.object(code, name, noted(function)))
+        for kind in {type(module) for module in model.modules()}:
+            for name in ("_apply_rotary_embedding", "apply_rotary_embeddings"):
+                if name in vars(kind):
+                    function = vars(kind)[name]
+                    stack.enter_context(mock.patch.object(kind, name, method(function, turned)))
+        hooks = [module.register_forward_pre_hook(sines, with_kwargs=True) for module in model.modules()
+                 if re.search("Rotary|Rope", type(module).__name__)]  # fmt: skip
+        try:
+            model(**given)
+        except Rotated:
+            pass
+        finally:
+            for hook in hooks:
+                hook.remove()
+    if not turned:
+        raise NotImplementedError("no rotation was noted")
+    return turned, places
+
+
+def method(function, turned):
+    def wrapper(self, query, *args, **kwargs):
+        out = function(self, query, *args, **kwargs)
+        turned.append((query.detach().clone(), out.detach()))
+        raise Rotated
+
+    return wrapper
+
+
+def by_parts(config, code):
+    """The same with the tower's own module of sines and its own rotation alone, where the whole does not run."""
+    known = reached(type(config), code)
+    modules = [getattr(code, name) for name in sorted(known) if re.search("Rotary.*Embedding$", name)]
+    functions = [getattr(code, name) for name in sorted(known) if re.match(r"(vision_)?apply_.*(rot|rope)", name)]
+    cells = vision_utils.get_vision_position_ids(torch.tensor(GRIDS), 2)
+    line = torch.arange(40)[None]
+    width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    if hasattr(config, "memory_attention_hidden_size"):
+        width = config.memory_attention_hidden_size
+        cells = cells.flip(1)
+    for module, function in itertools.product(modules, functions):
+        for ids, shape in [(cells, (44, 4, width)), (cells, (1, 4, 44, width)), (line, (1, 4, 40, width))]:
+            with contextlib.suppress(Exception):
+                query = torch.randn(shape)
+                cos, sin = module(config).double()(query, ids)
+                out = function(query, query, cos, sin)[0]
+                return query, out, ids.reshape(-1, ids.shape[-1]).double() if ids is cells else line.T.double()
+    raise NotImplementedError("neither the whole nor its module of sines runs alone")
+
+
+def coordinates(config, places, given):
+    """A row of numbers for each token that turns: (frame,) row, column. Those of the tower's own code, or its formula where that is
+    inside of its module of sines."""
+    if places:
+        ids = places[0].squeeze()
+        ids = ids[0] if ids.dim() == 3 or config.model_type == "timesfm2_5" else ids
+        return ids.reshape(len(ids), -1).double()
+    if config.model_type in ("wav2vec2-bert", "wav2vec2-conformer"):
+        return torch.arange(96.0)[:, None].double()
+    size = config.image_size if config.model_type == "vjepa2" else given["pixel_values"].shape[-2:]
+    rows, columns = (size // config.patch_size,) * 2 if isinstance(size, int) else [side // config.patch_size for side in size]
+    cells = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).double()
+    if config.model_type == "llama4_vision_model":  # and its class, the last token, which does not turn
+        return torch.cat([cells + 1, torch.zeros(1, 2).double()])
+    if config.model_type == "vjepa2":
+        frames = config.frames_per_clip // config.tubelet_size
+        return torch.cat([torch.cat([torch.full((len(cells), 1), frame).double(), cells], 1) for frame in range(frames)])
+    return (cells + 0.5) / torch.tensor([rows, columns]) * 2 - 1
+
+
+def whole(config, code):
+    errors = []
+    for kind in models(type(config), code):
+        torch.manual_seed(3)
+        try:
+            model = kind(config).double().eval()
+            takes = inspect.signature(model.forward).parameters
+        except Exception as error:
+            errors.append(f"{kind.__name__}: {type(error).__name__}: {error}")
+            continue
+        for given in inputs(config, takes):
+            try:
+                turned, places = run(model, code, given)
+            except Exception as error:
+                errors.append(f"{kind.__name__}: {type(error).__name__}: {error}")
+                continue
+            query, out = turned[0]
+            return query, out, coordinates(config, places, given)
+    raise NotImplementedError("; ".join(errors) or "no model")
+
+
+def case(cls, file):
+    """Queries of the first head, what becomes of them, and their coordinates."""
+    code = code_of(cls)
+    with double(), mock.patch.multiple(torch, bfloat16=torch.float64, float16=torch.float64):
+        config = cls.from_dict(json.loads(json.dumps(file)))
+        model_types.plainly(config)
+        try:
+            query, out, places = whole(config, code)
+        except Exception:
+            query, out, places = by_parts(config, code)
+    query, out = (rows(x, len(places), config) for x in (query, out))
+    if places.shape[1] > 1 and places[1, -1] == places[0, -1]:  # columns before rows
+        places = places.flip(1)
+    chosen = sorted({*range(min(8, len(places))), *range(0, len(places), max(1, len(places) // 6)), len(places) - 1})
+    short = lambda x: [model_types.short(x[i]) for i in chosen]
+    return {"places": short(places), "x": short(query), "rotated": short(out)}
+
+
+def rows(x, tokens, config):
+    """Of queries in any shape, the first head's row of each token that has a place: [tokens, width]."""
+    if x.dim() == 3 and x.shape[0] == 1 and hasattr(config, "rotary_embedding_base"):  # all heads of a token side by side
+        return x[0][:tokens, : config.hidden_size // config.num_attention_heads]
+    while x.dim() > 3:
+        x = x[0]
+    heads_first = x.shape[1] >= tokens and x.shape[0] != tokens
+    x = x[0] if heads_first else x[:, 0]
+    return x[len(x) - tokens :]
+
+
+def of_type(name):
+    cls = CONFIG_MAPPING[name]
+    cases = []
+    for what, file in files(cls):
+        try:
+            cases.append({"what": what, "file": file} | case(cls, file))
+        except Exception as error:
+            cases.append({"what": what, "file": file, "raises": f"{type(error).__name__}: {error}".replace("\n", " ")[:160]})
+            if what == "bare":
+                break
+    return {"type": name, "cases": cases}
+
+
+# Of sound, by their names; all others are of images and video, and one of series.
+SOUND = re.compile("audio|speech|transcribe|diarization|asr|wav2vec|codec|moonshine|mimi|parakeet|lasr|voxtral|dit$|token2wav|tts")
+
+
+def kind(name):
+    return "audio" if SOUND.search(name) else "series" if "timesfm" in name else "vision"
+
+
+def main():
+    named = sys.argv[1:]
+    found = []
+    for name in named or towers(set(model_types.text_types())):
+        tower = model_types.in_a_process(name, of_type)
+        tower["kind"] = kind(name)
+        found.append(tower)
+        failed = [f"{case['what']}: {case['raises']}" for case in tower.get("cases", []) if "raises" in case]
+        print(name, tower["kind"], len(tower.get("cases", [])) - len(failed), tower.get("died", ""), *failed[:1], file=sys.stderr, flush=True)
+    lines = ",\n".join(json.dumps(tower, separators=(",", ":"), allow_nan=False) for tower in found)
+    text = f'{{"version":"{transformers.__version__}","towers":[\n{lines}\n]}}\n'
+    if named:
+        print(text)
+    if not named:
+        (VALUES / "towers.json").write_text(text)
+
+
+if __name__ == "__main__":
+    main()
