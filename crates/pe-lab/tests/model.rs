@@ -60,8 +60,12 @@ fn a_learned_table_has_a_seed_of_its_own() {
     assert_ne!(table(1), table(2));
 }
 
-/// On the kernels that a study takes. The largest difference was 5e-7, of losses of about 2.
+/// On the kernels that a study takes. The largest difference was 5e-7, of losses of about 2, and with FIRE 9e-6: the gradients
+/// of its network are small, and Adam divides by their size, so that their rounding counts.
 #[test]
 fn a_training_of_100_steps_has_the_losses_of_pytorch() {
-    pytorch::compare(&Device::flex(), DType::F32, 2e-6);
+    pytorch::compare(&Device::flex(), DType::F32, |scheme| match scheme {
+        "fire" => 2e-5,
+        _ => 2e-6,
+    });
 }

@@ -27,8 +27,8 @@ struct Peer {
     losses: Vec<f64>,
 }
 
-/// Trains as PyTorch did, with weights of this type. No loss may differ by more than `bound`.
-pub fn compare(device: &Device, of: DType, bound: f64) {
+/// Trains as PyTorch did, with weights of this type. No loss may differ by more than the `bound` of the scheme.
+pub fn compare(device: &Device, of: DType, bound: impl Fn(&str) -> f64) {
     let text = include_str!("../../../../tests/peers/values/training.json");
     let peers: Vec<Peer> = serde_json::from_str(text).unwrap();
     assert_eq!(peers.len(), 22);
@@ -39,7 +39,7 @@ pub fn compare(device: &Device, of: DType, bound: f64) {
         for (step, (ours, theirs)) in losses.iter().zip(&peer.losses).enumerate() {
             // No comparison is true of a number that is none.
             assert!(
-                (ours - theirs).abs() <= bound,
+                (ours - theirs).abs() <= bound(scheme),
                 "{scheme}, positions given: {given}, step {step}: {ours} and {theirs}"
             );
         }
