@@ -138,6 +138,7 @@ impl ClassTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::testing::rows;
 
     fn table(text: &str) -> Result<ClassTable, String> {
         ClassTable::read("classes.tsv".into(), text).map_err(|error| error.to_string())
@@ -174,23 +175,16 @@ mod tests {
 
     #[test]
     fn what_is_no_id_and_class_is_named_with_its_line() {
-        for (text, what) in [
-            (
-                "a,x\nb\n",
-                "--labels classes.tsv, line 2: 1 fields, and it takes two",
-            ),
-            ("a,x\nb,y,z\n", "line 2: 3 fields"),
-            ("a,x\n,y\n", "line 2: the id is empty"),
-            ("a,x\nb,\n", "line 2: the class is empty"),
-            (
-                "a,x\n\na,y\n",
-                "line 3: `a` has the class `y`, and `x` on line 1",
-            ),
-            (
-                "a,x\nb,\"y\nc,z\n",
-                "line 2: a double quote is not closed, so that the row goes on to line 3",
-            ),
-        ] {
+        for [text, what] in rows(
+            r#"
+            a,x⏎b⏎        | --labels classes.tsv, line 2: 1 fields, and it takes two
+            a,x⏎b,y,z⏎    | line 2: 3 fields
+            a,x⏎,y⏎       | line 2: the id is empty
+            a,x⏎b,⏎       | line 2: the class is empty
+            a,x⏎⏎a,y⏎     | line 3: `a` has the class `y`, and `x` on line 1
+            a,x⏎b,"y⏎c,z⏎ | line 2: a double quote is not closed, so that the row goes on to line 3
+            "#,
+        ) {
             let said = table(text).unwrap_err();
             assert!(said.contains(what), "{what}\n{said}");
         }

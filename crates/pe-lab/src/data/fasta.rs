@@ -246,6 +246,7 @@ mod tests {
     use super::super::reading::Reading;
     use super::super::rows::Rows;
     use super::*;
+    use crate::data::testing::{Says, rows};
 
     fn read_as(text: &str, labels: Labels) -> Result<(Rows, Vec<String>), String> {
         let mut rows = Collector::new(&Reading::default());
@@ -300,58 +301,35 @@ mod tests {
         assert!(notes[0].starts_with("id from the first word"), "{notes:?}");
         let lacking = table("one,yes\n");
         let said = read_with(&lacking, Labels::Needed).0.unwrap_err();
-        assert!(
-            said.contains("line 3: `two` has no class in `classes.csv`"),
-            "{said}"
-        );
+        said.says("line 3: `two` has no class in `classes.csv`");
         assert_eq!(read_with(&lacking, Labels::IfAny).0.unwrap(), ["?", "yes"]);
     }
 
     #[test]
     fn what_is_no_record_is_named_with_its_line_column_and_value() {
-        for (text, what) in [
-            ("ACGT\n>a x\nACGT\n", "line 1: begins with `ACGT`"),
-            (">a x\nACGT\nAC7T\n", "line 3: '7' in column 3 is no letter"),
-            (">a x\nAC GT\n", "line 2: ' ' in column 3"),
-            (">a x\nAC\0GT\n", "line 2: '\\0' in column 3"),
-            (
-                ">a\0b x\nACGT\n",
-                "line 1: '\\0' in column 3 is no text of a header",
-            ),
-            (">a x\rACGT\n", "line 1: '\\r' in column 5"),
-            (">a\nACGT\n", "line 1: the header `a` has no class"),
-            (">\nACGT\n", "line 1: the header"),
-            (
-                ">a x\n>b y\nACGT\n",
-                "line 1: the header `a x` has no sequence",
-            ),
-            (
-                ">a x\nACGT\n>b y\n",
-                "line 3: the header `b y` has no sequence",
-            ),
-            (
-                "@a x\nACGT\n+\n",
-                "line 1: the file ends within this record",
-            ),
-            (
-                "@a x\nACGT\n+\nII\n",
-                "line 4: 2 qualities for the 4 letters of the record of line 1",
-            ),
-            (
-                "@a x\nACGT\n+\nII\x01I\n",
-                "line 4: '\\u{1}' in column 3 is no quality",
-            ),
-            (
-                "@a x\nACGT\nACGT\n+\nIIII\n",
-                "line 3: `ACGT` does not begin with `+`",
-            ),
-            (
-                "@a x\nAC\n+\nII\nb y\nAC\n+\nII\n",
-                "line 5: `b y` does not begin with `@`",
-            ),
-        ] {
-            let said = read_as(text, Labels::Needed).unwrap_err();
-            assert!(said.contains(what), "{what}: {said}");
+        for [text, what] in rows(
+            r"
+            ACGT⏎>a x⏎ACGT⏎             | line 1: begins with `ACGT`
+            >a x⏎ACGT⏎AC7T⏎             | line 3: '7' in column 3 is no letter
+            >a x⏎AC GT⏎                 | line 2: ' ' in column 3
+            >a⏎ACGT⏎                    | line 1: the header `a` has no class
+            >⏎ACGT⏎                     | line 1: the header
+            >a x⏎>b y⏎ACGT⏎             | line 1: the header `a x` has no sequence
+            >a x⏎ACGT⏎>b y⏎             | line 3: the header `b y` has no sequence
+            @a x⏎ACGT⏎+⏎                | line 1: the file ends within this record
+            @a x⏎ACGT⏎+⏎II⏎             | line 4: 2 qualities for the 4 letters of the record of line 1
+            @a x⏎ACGT⏎ACGT⏎+⏎IIII⏎      | line 3: `ACGT` does not begin with `+`
+            @a x⏎AC⏎+⏎II⏎b y⏎AC⏎+⏎II⏎   | line 5: `b y` does not begin with `@`
+            ",
+        )
+        .into_iter()
+        .chain([
+            [">a x\nAC\0GT\n", "line 2: '\\0' in column 3"],
+            [">a\0b x\nACGT\n", "line 1: '\\0' in column 3 is no text of a header"],
+            [">a x\rACGT\n", "line 1: '\\r' in column 5"],
+            ["@a x\nACGT\n+\nII\x01I\n", "line 4: '\\u{1}' in column 3 is no quality"],
+        ]) {
+            read_as(text, Labels::Needed).unwrap_err().says(what);
         }
         let long = format!(">a x\n{}\n", "ACGT\n".repeat(200_000));
         let said = read_as(&long, Labels::Needed).unwrap_err();

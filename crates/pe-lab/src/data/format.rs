@@ -94,7 +94,7 @@ impl Format {
             },
             // A table may have any name if its columns are.
             _ if reading.names_columns() => Ok(Self::Csv),
-            ending if is_text(ending, reading) => match reading.about_rows() {
+            ending if is_text(ending, reading) => match reading.about_rows().as_deref() {
                 None => Ok(Self::Text),
                 Some(flag @ ("--tokens" | "--train-length")) => Err(Problem::Reading(format!(
                     "{flag} is for a text of which the next token is predicted; leave out --objective masked"

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use super::{DataError, DataTask, Made, Reading, Source};
+use crate::data::testing::{Says, reading};
 use crate::rng::{RngExt, generator};
 use crate::task::{Task, Tuning};
 
@@ -58,11 +59,10 @@ fn read(
 }
 
 fn by(group: Option<&str>) -> Reading {
-    Reading {
-        text: Some("text".into()),
-        group: group.map(Into::into),
-        ..Reading::default()
-    }
+    reading(|r| {
+        r.text = Some("text".into());
+        r.group = group.map(Into::into);
+    })
 }
 
 /// The groups that are trained on and those that are tested, of every task.
@@ -169,26 +169,19 @@ fn groups_where_they_make_no_sense_are_refused_with_the_reason() {
     refused(
         "a.txt",
         &csv().repeat(3),
-        Reading {
-            group: Some("who".into()),
-            ..Reading::default()
-        },
+        reading(|r| r.group = Some("who".into())),
         "--group is about labelled rows",
     );
     refused(
         "a.bin",
         &csv(),
-        Reading {
-            group: Some("who".into()),
-            ..Reading::default()
-        },
+        reading(|r| r.group = Some("who".into())),
         "--group is about labelled rows",
     );
-    let series = Reading {
-        target: Some("who".into()),
-        group: Some("label".into()),
-        ..Reading::default()
-    };
+    let series = reading(|r| {
+        r.target = Some("who".into());
+        r.group = Some("label".into());
+    });
     refused("a.csv", &csv(), series, "--group is not about a series");
     // All rows of one label in one group.
     let one = csv();
@@ -231,10 +224,7 @@ fn a_group_of_a_test_file_is_not_trained_on() {
     read().unwrap();
     write(&test, &lines[199..]);
     let error = read().unwrap_err().to_string();
-    assert!(
-        error.contains("the group of row 1 of the test file"),
-        "{error}"
-    );
+    error.says("the group of row 1 of the test file");
 }
 
 #[test]

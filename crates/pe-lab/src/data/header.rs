@@ -322,12 +322,10 @@ fn of_one_name(names: &[String]) -> Vec<String> {
 mod tests {
     use super::super::records::names_of;
     use super::*;
+    use crate::data::testing::{Says, reading};
 
     fn checked(text: &str, label: Option<&str>) -> Result<Vec<String>, String> {
-        let reading = Reading {
-            label: label.map(String::from),
-            ..Reading::default()
-        };
+        let reading = reading(|r| r.label = label.map(String::from));
         let (names, line) = names_of(text, ',', false).unwrap();
         check(text, ',', (&names, line), &reading).map_err(|problem| problem.to_string())
     }
@@ -427,9 +425,6 @@ mod tests {
         assert_eq!(found("y"), Ok(1));
         assert_eq!(found("Y"), Ok(3));
         let wrong = found("x").unwrap_err();
-        assert!(
-            wrong.contains("--text names `x`, and the columns 1 and 3 are called so"),
-            "{wrong}"
-        );
+        wrong.says("--text names `x`, and the columns 1 and 3 are called so");
     }
 }

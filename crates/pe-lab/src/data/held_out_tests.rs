@@ -6,6 +6,7 @@ use std::fs;
 use std::sync::Arc;
 
 use super::{DataTask, Objective, Reading, Source};
+use crate::data::testing::reading;
 use crate::rng::{RngExt, generator};
 use crate::task::{Input, Sample, Task, Tuning};
 
@@ -64,16 +65,16 @@ fn memory_of_the_training_is_no_help_with_what_is_held_out_of_it() {
     for _ in 0..8_000 {
         letters.push(char::from(b'a' + random(26) as u8));
     }
-    let series = |columns: &[&str]| Reading {
-        target: Some("y".into()),
-        columns: Some(columns.iter().map(ToString::to_string).collect()),
-        ..Reading::default()
+    let series = |columns: &[&str]| {
+        reading(|r| {
+            r.target = Some("y".into());
+            r.columns = Some(columns.iter().map(ToString::to_string).collect());
+        })
     };
-    let next = Reading {
-        objective: Some(Objective::Next),
-        train_length: Some(16),
-        ..Reading::default()
-    };
+    let next = reading(|r| {
+        r.objective = Some(Objective::Next);
+        r.train_length = Some(16);
+    });
     for (what, task) in [
         ("a forecast", task("a.csv", &numbers, series(&["y"]))),
         ("classes", task("a.csv", &classes, series(&["z"]))),
@@ -109,11 +110,10 @@ fn a_window_lies_between_what_is_trained_on_and_what_is_held_out() {
     for (rows, window) in [(500, 32), (2_000, 32), (400, 10)] {
         let numbers = (0..rows).map(|row: u64| format!("{}\n", row * row));
         let text = format!("y\n{}", numbers.collect::<String>());
-        let reading = Reading {
-            target: Some("y".into()),
-            max_len: Some(window),
-            ..Reading::default()
-        };
+        let reading = reading(|r| {
+            r.target = Some("y".into());
+            r.max_len = Some(window);
+        });
         let task = task("a.csv", &text, reading);
         let unit = task.unit();
         let tuning = Tuning::of(task).unwrap();
@@ -147,11 +147,10 @@ fn a_part_that_would_leave_no_window_to_train_on_cannot_be_held_out() {
     let numbers = (0..126).map(|row| format!("{}\n", row * row));
     let text = format!("y\n{}", numbers.collect::<String>());
     let of = |max_len| {
-        let reading = Reading {
-            target: Some("y".into()),
-            max_len,
-            ..Reading::default()
-        };
+        let reading = reading(|r| {
+            r.target = Some("y".into());
+            r.max_len = max_len;
+        });
         let task = task("a.csv", &text, reading);
         let is_possible = Tuning::is_possible(task.as_ref());
         assert_eq!(is_possible, Tuning::of(task).is_some());

@@ -137,16 +137,6 @@ const EXAMPLE: &str = r#"{"label": "x", "tokens": ["a", "b"]}"#;
 const EXAMPLE_OF_ANSWERS: &str = r#"{"prompt": "2 + 3", "answer": "5"}"#;
 const EXAMPLE_OF_SERIES: &str = r#"{"date": "2024-05-17", "sales": 12.5}"#;
 
-/// The first setting that is for tables and not for JSON lines.
-fn for_tables(reading: &Reading, columns: bool) -> Option<&'static str> {
-    let set = [
-        (columns, "--columns"),
-        (reading.delimiter.is_some(), "--delimiter"),
-        (reading.no_header, "--no-header"),
-    ];
-    set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag)
-}
-
 /// The keys of all objects of a series, in the order in which they first occur.
 ///
 /// # Errors
@@ -154,7 +144,7 @@ fn for_tables(reading: &Reading, columns: bool) -> Option<&'static str> {
 /// [`Problem::Reading`] for a setting that is for tables, [`Problem::Lines`] where no line is an object,
 /// [`Problem::TooManyColumns`].
 pub(super) fn keys(text: &str, reading: &Reading) -> Result<Vec<String>, Problem> {
-    if let Some(flag) = for_tables(reading, false) {
+    if let Some(flag) = reading.first("--delimiter --no-header") {
         return Err(Problem::Reading(format!(
             "{flag} is for tables, and this file holds JSON lines"
         )));
@@ -283,7 +273,7 @@ struct Keys<'a> {
 impl<'a> Keys<'a> {
     /// The keys that a person named, or else the usual ones.
     fn of(reading: &'a Reading) -> Result<Self, Problem> {
-        if let Some(flag) = for_tables(reading, reading.columns.is_some()) {
+        if let Some(flag) = reading.first("--columns --delimiter --no-header") {
             return Err(Problem::Reading(format!(
                 "{flag} is for tables, and this file holds JSON lines; name the key of the sequence \
                  with --text and that of the label with --label"

@@ -138,6 +138,7 @@ fn table(lines: &[&str]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::testing::Says;
 
     #[test]
     fn a_file_is_told_what_it_looks_like_and_what_to_do() {
@@ -184,10 +185,7 @@ mod tests {
             assert!(said.contains(what), "{what}: {said}");
         }
         let said = looks(&packed::pack(b"a;b\n1;2\n"));
-        assert!(
-            said.contains("NAME.csv.gz; it looks like a table of 2 columns"),
-            "{said}"
-        );
+        said.says("NAME.csv.gz; it looks like a table of 2 columns");
         assert!(looks(b"\x1f\x8b\x08").contains("nothing can be unpacked"));
     }
 }

@@ -78,6 +78,8 @@ mod target;
 mod target_tests;
 mod task;
 #[cfg(test)]
+mod testing;
+#[cfg(test)]
 mod tests;
 mod text;
 mod texts;

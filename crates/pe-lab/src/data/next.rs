@@ -275,6 +275,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::data::testing::{Says, reading};
     use crate::data::{DataTask, Objective, Source};
 
     fn read(name: &str, bytes: &[u8], reading: Reading) -> Result<DataTask, String> {
@@ -293,18 +294,14 @@ mod tests {
     }
 
     fn tokens(kind: TokenKind) -> Reading {
-        Reading {
-            tokens: Some(kind),
-            train_length: Some(16),
-            ..Reading::default()
-        }
+        reading(|r| {
+            r.tokens = Some(kind);
+            r.train_length = Some(16);
+        })
     }
 
     fn short() -> Reading {
-        Reading {
-            train_length: Some(16),
-            ..Reading::default()
-        }
+        reading(|r| r.train_length = Some(16))
     }
 
     /// A file of the format of numpy.
@@ -374,19 +371,13 @@ mod tests {
         let u16 = || tokens(TokenKind::U16);
         let said = |name, bytes: &[u8], reading| read(name, bytes, reading).unwrap_err();
         let odd = said("a.bin", &good[..5_999], u16());
-        assert!(
-            odd.contains("5999 bytes of ids, which is no multiple of the 2 bytes"),
-            "{odd}"
-        );
+        odd.says("5999 bytes of ids, which is no multiple of the 2 bytes");
         assert!(said("a.bin", &good, short()).contains("say --tokens u16 or --tokens u32"));
         assert!(said("a.bin", &[], u16()).contains("empty"));
         assert!(said("a.bin", &good, tokens(TokenKind::Bytes)).contains("--tokens u16"));
         // Two ids of two bytes read as one of four are too large.
         let wide = said("a.bin", &good, tokens(TokenKind::U32));
-        assert!(
-            wide.contains("token 0 is the id 65,536; ids are from 0 to 65,535"),
-            "{wide}"
-        );
+        wide.says("token 0 is the id 65,536; ids are from 0 to 65,535");
         let npy = |dtype, order, shape| {
             let bytes = npy(1, dtype, order, shape, &good);
             said("a.npy", &bytes, short())
@@ -421,10 +412,7 @@ mod tests {
         let source = Source {
             file: file.clone(),
             tokenizer: Some(folder.path().join("tokenizer.json")),
-            reading: Reading {
-                objective: Some(Objective::Next),
-                ..Reading::default()
-            },
+            reading: reading(|r| r.objective = Some(Objective::Next)),
             ..Source::default()
         };
         let error = DataTask::read(&source).unwrap_err().to_string();
@@ -459,10 +447,7 @@ mod tests {
         );
         let new = format!("{}{}", "ab".repeat(900), "xy".repeat(100));
         assert!(said(&new, short()).contains("100 % of the characters"));
-        let length = |train_length| Reading {
-            train_length: Some(train_length),
-            ..Reading::default()
-        };
+        let length = |train_length| reading(|r| r.train_length = Some(train_length));
         let text = "ab".repeat(5_000);
         assert!(said(&text, length(7)).contains("--train-length is 7; it takes from 8 to 512"));
         assert!(said(&text, length(513)).contains("--train-length is 513"));

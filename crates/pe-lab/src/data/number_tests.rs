@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use super::*;
+use crate::data::testing::{Says, read, reading};
 use crate::task::Input;
 
 /// Rows of three numbers, rising or falling, with a class.
@@ -42,17 +43,6 @@ fn series(rows: usize, first: usize) -> String {
     text
 }
 
-fn read(name: &str, text: &str, reading: Reading) -> Result<DataTask, String> {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join(name);
-    fs::write(&file, text).unwrap();
-    let source = Source {
-        reading,
-        ..Source::from(file.as_path())
-    };
-    DataTask::read(&source).map_err(|error| error.to_string())
-}
-
 fn said(data: &DataTask) -> String {
     data.describe().join("\n")
 }
@@ -60,16 +50,8 @@ fn said(data: &DataTask) -> String {
 #[test]
 fn cells_that_are_numbers_are_read_as_numbers() {
     let data = read("a.csv", &table(60), Reading::default()).unwrap();
-    assert!(
-        said(&data).contains("a token is a cell, read as a number"),
-        "{}",
-        said(&data)
-    );
-    assert!(
-        said(&data).contains("read as numbers: one for each token"),
-        "{}",
-        said(&data)
-    );
+    data.says("a token is a cell, read as a number");
+    data.says("read as numbers: one for each token");
     let task = data.task();
     assert_eq!((task.vocabulary(), task.vector_width()), (0, Some(2)));
     let set = task.test_set(3);
@@ -85,31 +67,14 @@ fn cells_that_are_numbers_are_read_as_numbers() {
 #[test]
 fn whole_numbers_are_symbols_unless_one_says_otherwise() {
     let whole = table(60).replace('.', "");
-    let of = |tokens| {
-        read(
-            "a.csv",
-            &whole,
-            Reading {
-                tokens,
-                ..Reading::default()
-            },
-        )
-    };
+    let of = |tokens| read("a.csv", &whole, reading(|r| r.tokens = tokens));
     let as_found = of(None);
     assert!(as_found.map_or(true, |data| data.task().vector_width().is_none()));
     let data = of(Some(TokenKind::Numbers)).unwrap();
     assert_eq!(data.task().vector_width(), Some(2));
     // And numbers are symbols if one says so: hardly any occurs twice.
     let tokens = Some(TokenKind::Cells);
-    let error = read(
-        "a.csv",
-        &table(60),
-        Reading {
-            tokens,
-            ..Reading::default()
-        },
-    )
-    .unwrap_err();
+    let error = read("a.csv", &table(60), reading(|r| r.tokens = tokens)).unwrap_err();
     assert!(error.contains("do not occur in training"), "{error}");
 }
 
@@ -117,11 +82,7 @@ fn whole_numbers_are_symbols_unless_one_says_otherwise() {
 fn a_missing_number_is_marked_and_never_moved() {
     let text = table(60).replacen("0.500,0.000,2.500", "0.500,,2.500", 1);
     let data = read("a.csv", &text, Reading::default()).unwrap();
-    assert!(
-        said(&data).contains("an empty cell is a missing value"),
-        "{}",
-        said(&data)
-    );
+    data.says("an empty cell is a missing value");
     let task = data.task();
     assert_eq!(task.vector_width(), Some(3));
     let all = (0..)
@@ -150,35 +111,16 @@ fn what_is_no_number_is_named() {
     let tokens = Some(TokenKind::Numbers);
     let of = |cell: &str| {
         let text = table(60).replacen("0.500,", &format!("{cell},"), 1);
-        read(
-            "a.csv",
-            &text,
-            Reading {
-                tokens,
-                ..Reading::default()
-            },
-        )
-        .unwrap_err()
+        read("a.csv", &text, reading(|r| r.tokens = tokens)).unwrap_err()
     };
     for cell in ["x", "inf", "1e999"] {
         let message = of(cell);
-        assert!(
-            message.contains(&format!("line 2: `{cell}` is no number")),
-            "{message}"
-        );
+        message.says(&format!("line 2: `{cell}` is no number"));
     }
     let far = of("1e300");
     assert!(far.contains("`1e300` is too large for f32"), "{far}");
     let json = r#"{"label": "x", "tokens": [0.5, "y"]}"#;
-    let message = read(
-        "a.jsonl",
-        json,
-        Reading {
-            tokens,
-            ..Reading::default()
-        },
-    )
-    .unwrap_err();
+    let message = read("a.jsonl", json, reading(|r| r.tokens = tokens)).unwrap_err();
     assert!(message.contains("line 1: `y` is no number"), "{message}");
 }
 
@@ -194,10 +136,7 @@ fn series_are_rows_of_steps_with_all_channels() {
     let error = read(
         "a.ts",
         &series(60, 0),
-        Reading {
-            label: Some("x".into()),
-            ..Reading::default()
-        },
+        reading(|r| r.label = Some("x".into())),
     );
     assert!(
         error
@@ -213,11 +152,7 @@ fn the_test_beside_the_training_is_used_and_that_is_said() {
     fs::write(path("Slopes_TRAIN.ts"), series(40, 0)).unwrap();
     fs::write(path("Slopes_TEST.ts"), series(30, 40)).unwrap();
     let data = DataTask::load(&path("Slopes_TRAIN.ts")).unwrap();
-    assert!(
-        said(&data).contains("tested on the rows of Slopes_TEST.ts, which lies beside it"),
-        "{}",
-        said(&data)
-    );
+    data.says("tested on the rows of Slopes_TEST.ts, which lies beside it");
     let task = data.task();
     let tested: usize = task
         .test_lengths()
@@ -259,10 +194,7 @@ fn a_prepared_file_gives_the_same_numbers() {
 
 #[test]
 fn a_patch_of_steps_is_one_token() {
-    let patched = |patch| Reading {
-        patch: Some(patch),
-        ..Reading::default()
-    };
+    let patched = |patch| reading(|r| r.patch = Some(patch));
     // Series of 3, 4 and 5 steps with two channels: two or three tokens of four numbers.
     let data = read("a.ts", &series(60, 0), patched(2)).unwrap();
     let text = said(&data);
@@ -296,10 +228,7 @@ fn a_patch_of_steps_is_one_token() {
 
 #[test]
 fn patches_of_what_has_no_steps_are_refused() {
-    let patch = |steps| Reading {
-        patch: Some(steps),
-        ..Reading::default()
-    };
+    let patch = |steps| reading(|r| r.patch = Some(steps));
     let symbols: String = (0..40)
         .map(|row| format!("{},a,b{},c\n", ["x", "y"][row % 2], row % 7))
         .collect();
@@ -335,10 +264,7 @@ fn other_files_are_predicted_in_the_same_patches() {
     fs::write(path("a.ts"), series(60, 0)).unwrap();
     fs::write(path("b.ts"), series(5, 60)).unwrap();
     let source = Source {
-        reading: Reading {
-            patch: Some(2),
-            ..Reading::default()
-        },
+        reading: reading(|r| r.patch = Some(2)),
         ..Source::from(path("a.ts").as_path())
     };
     let data = DataTask::read(&source).unwrap();
@@ -357,18 +283,14 @@ fn columns_may_be_aligned_by_blanks() {
         format!("   {class}.0000000e+00  -{row}.5e-01   {class}.25e+00 -1.0\r\n")
     };
     let text: String = (0..40).map(row).collect();
-    let reading = Reading {
-        delimiter: Some(' '),
-        no_header: true,
-        label: Some("1".into()),
-        ..Reading::default()
-    };
+    let reading = reading(|r| {
+        r.delimiter = Some(' ');
+        r.no_header = true;
+        r.label = Some("1".into());
+    });
     let data = read("a.txt", &text, reading.clone()).unwrap();
     let text_of = said(&data);
-    assert!(
-        text_of.contains("read as numbers: one for each token"),
-        "{text_of}"
-    );
+    text_of.says("read as numbers: one for each token");
     assert!(text_of.contains("all sequences have 3 tokens"), "{text_of}");
     let error = read("a.txt", &format!("{text}1 2 3 4 5\n"), reading).unwrap_err();
     assert!(error.contains("line 41: 5 fields"), "{error}");
@@ -435,15 +357,8 @@ fn lists_of_symbols_stay_symbols() {
     for text in [&whole, &whole.replace("7]", "7.0]")] {
         let data = of(text).unwrap();
         assert_eq!(data.task().vector_width(), None, "{}", said(&data));
-        assert!(
-            said(&data).contains("of a text, a token is a word"),
-            "{}",
-            said(&data)
-        );
+        data.says("of a text, a token is a word");
     }
     let null = of(&whole.replacen("7]", "null]", 1)).unwrap_err();
-    assert!(
-        null.contains("line 1: token 3 of `tokens` is null"),
-        "{null}"
-    );
+    null.says("line 1: token 3 of `tokens` is null");
 }

@@ -87,6 +87,7 @@ pub(super) fn pack(bytes: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::testing::{Says, reading};
 
     fn said(bytes: &[u8], most: u64) -> String {
         unpack(bytes, most).unwrap_err().to_string()
@@ -136,10 +137,11 @@ mod tests {
         let table = format!("label,text\n{}", table.collect::<String>());
         let records = (0..40).map(|i| format!(">{i} x\nAC{0}\n>{i} y\nCA{0}\n", "G".repeat(i)));
         let text = "The cat sat on the mat, and the dog did not. ".repeat(200);
-        let next = |tokens| Reading {
-            objective: Some(Objective::Next),
-            tokens,
-            ..Reading::default()
+        let next = |tokens| {
+            reading(|r| {
+                r.objective = Some(Objective::Next);
+                r.tokens = tokens;
+            })
         };
         for (name, content, reading) in [
             ("rows.csv", table.clone(), Reading::default()),
@@ -174,21 +176,12 @@ mod tests {
         assert!(said.unwrap_err().to_string().contains("byte 2 is 0x00"));
         let said = load("ids.npy.gz", &pack(b"\x93NUMPY"), &next(None)).unwrap_err();
         assert!(said.to_string().contains("unpack it with gunzip"), "{said}");
-        let labelled = Reading {
-            label: Some("x".into()),
-            ..Reading::default()
-        };
+        let labelled = reading(|r| r.label = Some("x".into()));
         let said = load("a.fasta", b">a x\nACGT\n", &labelled).unwrap_err();
-        assert!(
-            said.to_string().contains("--label is not about FASTA"),
-            "{said}"
-        );
+        said.to_string().says("--label is not about FASTA");
         let said = load("a.dat", table.as_bytes(), &Reading::default()).unwrap_err();
-        assert!(
-            said.to_string()
-                .contains("a table of 2 columns separated by `,`"),
-            "{said}"
-        );
+        said.to_string()
+            .says("a table of 2 columns separated by `,`");
     }
 
     #[test]

@@ -182,13 +182,8 @@ impl Reading {
 
     /// Whether it names columns, so that a file of any name is read as a table.
     pub(super) fn names_columns(&self) -> bool {
-        self.no_header
-            || self.delimiter.is_some()
-            || self.label.is_some()
-            || self.text.is_some()
-            || self.columns.is_some()
-            || self.target.is_some()
-            || self.id.is_some()
+        self.first("--no-header --delimiter --label --text --columns --target --id")
+            .is_some()
     }
 
     /// Checks what can be wrong without a file.
@@ -233,32 +228,9 @@ impl Reading {
         }
     }
 
-    /// The first setting that rows have no use for.
-    pub(super) fn about_text(&self) -> Option<String> {
-        let ids = [TokenKind::Bytes, TokenKind::U16, TokenKind::U32];
-        let tokens = self.tokens.filter(|kind| ids.contains(kind));
-        let set = [
-            (
-                self.objective.is_some() && self.objective_of_rows().is_none(),
-                "--objective".to_string(),
-            ),
-            (self.train_length.is_some(), "--train-length".to_string()),
-            (
-                tokens.is_some(),
-                format!("--tokens {}", tokens.map_or("", TokenKind::name)),
-            ),
-        ];
-        set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag)
-    }
-
-    /// The first setting of images and of their patches. Rows of numbers have patches too.
-    pub(super) fn about_images(&self) -> Option<&'static str> {
-        let set = [(self.size, "--size"), (self.patch, "--patch")];
-        set.into_iter().find(|set| set.0.is_some()).map(|set| set.1)
-    }
-
-    /// The first setting that images have no use for.
-    pub(super) fn not_about_images(&self) -> Option<&'static str> {
+    /// The flags of all settings that are not at their defaults.
+    fn flags(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let is_other = self.objective.is_some() && !self.is_answer();
         let set = [
             (self.label.is_some(), "--label"),
             (self.text.is_some(), "--text"),
@@ -268,100 +240,104 @@ impl Reading {
             (self.delimiter.is_some(), "--delimiter"),
             (self.no_header, "--no-header"),
             (self.max_len.is_some(), "--max-len"),
-            (self.is_answer(), "--causal"),
-            (self.objective.is_some(), "--objective"),
-            (self.train_length.is_some(), "--train-length"),
-            (self.no_beyond, "--no-beyond"),
             (self.target.is_some(), "--target"),
             (self.id.is_some(), "--id"),
             (self.time.is_some(), "--time"),
+            (self.no_beyond, "--no-beyond"),
+            (self.is_answer(), "--causal"),
+            (is_other, "--objective"),
+            (self.train_length.is_some(), "--train-length"),
+            (self.size.is_some(), "--size"),
+            (self.patch.is_some(), "--patch"),
+            (self.skip_bad > 0, "--skip-bad"),
         ];
-        set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag)
+        set.into_iter()
+            .filter(|(set, _)| *set)
+            .map(|(_, flag)| flag)
+    }
+
+    /// The first setting of these flags, which stand between spaces.
+    pub(super) fn first(&self, flags: &str) -> Option<&'static str> {
+        self.flags()
+            .find(|flag| flags.split(' ').any(|of| of == *flag))
     }
 
     /// The flag of the first setting that is not at its default.
     pub(crate) fn first_flag(&self) -> &'static str {
-        let of_images = self.about_images();
-        of_images
-            .or(self.not_about_images())
-            .unwrap_or("--skip-bad")
+        self.flags().next().unwrap_or("--skip-bad")
+    }
+
+    /// The flag of an objective that only texts have.
+    fn objective_of_text(&self) -> Option<&'static str> {
+        (self.objective_of_rows().is_none()).then(|| self.first("--objective"))?
+    }
+
+    /// The flag of what a token is, if it is one of these.
+    fn tokens_among(&self, kinds: &[TokenKind]) -> Option<String> {
+        let found = self.tokens.filter(|kind| kinds.contains(kind));
+        found.map(|kind| format!("--tokens {}", kind.name()))
+    }
+
+    /// The first setting that rows have no use for.
+    pub(super) fn about_text(&self) -> Option<String> {
+        let found = self.objective_of_text();
+        let found = found.or_else(|| self.first("--train-length"));
+        let of_ids = || self.tokens_among(&[TokenKind::Bytes, TokenKind::U16, TokenKind::U32]);
+        found.map(str::to_string).or_else(of_ids)
+    }
+
+    /// The first setting of images and of their patches. Rows of numbers have patches too.
+    pub(super) fn about_images(&self) -> Option<&'static str> {
+        self.first("--size --patch")
+    }
+
+    /// The first setting that images have no use for.
+    pub(super) fn not_about_images(&self) -> Option<&'static str> {
+        let of_images = ["--size", "--patch", "--skip-bad"];
+        self.flags().find(|flag| !of_images.contains(flag))
     }
 
     /// The first setting that a file of labelled records, which says itself what is in it, has no use for. Its tokens are of
     /// one kind.
     pub(super) fn not_about_records(&self, kind: TokenKind) -> Option<String> {
-        let set = [
-            (self.label.is_some(), "--label"),
-            (self.text.is_some(), "--text"),
-            (self.columns.is_some(), "--columns"),
-            (self.group.is_some(), "--group"),
-            (self.delimiter.is_some(), "--delimiter"),
-            (self.no_header, "--no-header"),
-            (self.target.is_some(), "--target"),
-            (self.id.is_some(), "--id"),
-            (self.is_answer(), "--causal"),
-            (
-                self.objective.is_some() && self.objective_of_rows().is_none(),
-                "--objective",
-            ),
-            (self.train_length.is_some(), "--train-length"),
-        ];
-        let found = set.into_iter().find(|(set, _)| *set);
+        let found = self.first("--label --text --columns --group --delimiter --no-header --target --id --causal --train-length");
+        let found = found.or_else(|| self.objective_of_text());
         let tokens = self.tokens.filter(|other| *other != kind);
-        let tokens = || tokens.map(|kind| format!("--tokens {}", kind.name()));
-        found.map(|(_, flag)| flag.to_string()).or_else(tokens)
+        let tokens = || self.tokens_among(tokens.as_slice());
+        found.map(str::to_string).or_else(tokens)
     }
 
     /// The first setting that a series has no use for.
     pub(super) fn not_about_series(&self) -> Option<&'static str> {
-        let set = [
-            (self.label.is_some(), "--label"),
-            (self.text.is_some(), "--text"),
-            (self.group.is_some(), "--group"),
-            (self.tokens.is_some(), "--tokens"),
-            (self.no_beyond, "--no-beyond"),
-            (self.is_answer(), "--causal"),
-            (self.objective.is_some(), "--objective"),
-            (self.train_length.is_some(), "--train-length"),
-        ];
-        set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag)
+        self.first(
+            "--label --text --group --tokens --no-beyond --causal --objective --train-length",
+        )
     }
 
     /// The first setting that whole series, whose rows have an id, have no use for.
     fn not_about_whole_series(&self) -> Option<&'static str> {
-        let is_other = |kind| kind != TokenKind::Numbers;
-        let set = [
-            (self.target.is_some(), "--target"),
-            (self.text.is_some(), "--text"),
-            (self.tokens.is_some_and(is_other), "--tokens"),
-            (self.is_answer(), "--causal"),
-        ];
-        set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag)
+        match self.tokens {
+            Some(TokenKind::Numbers) => self.first("--target --text --causal"),
+            _ => self.first("--target --text --tokens --causal"),
+        }
     }
 
     /// The first setting that a plain text has no use for.
-    pub(super) fn about_rows(&self) -> Option<&'static str> {
-        let masked = !self.is_next();
-        let set = [
-            (masked && self.tokens.is_some(), "--tokens"),
-            (masked && self.train_length.is_some(), "--train-length"),
-            (self.tokens == Some(TokenKind::Cells), "--tokens cells"),
-            (self.tokens == Some(TokenKind::Words), "--tokens words"),
-            (self.tokens == Some(TokenKind::Numbers), "--tokens numbers"),
-        ];
-        let found = set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag);
-        (self.objective_of_rows().or(found)).or(self.about_lines())
+    pub(super) fn about_rows(&self) -> Option<String> {
+        let masked = || {
+            let flag = self.first("--tokens --train-length");
+            flag.filter(|_| !self.is_next())
+        };
+        let found = self.objective_of_rows().or_else(masked);
+        let of_rows = [TokenKind::Cells, TokenKind::Words, TokenKind::Numbers];
+        let tokens = || self.tokens_among(&of_rows);
+        let lines = || self.about_lines().map(str::to_string);
+        found.map(str::to_string).or_else(tokens).or_else(lines)
     }
 
     /// The first setting that only lines of labelled rows have a use for.
     pub(super) fn about_lines(&self) -> Option<&'static str> {
-        let set = [
-            (self.max_len.is_some(), "--max-len"),
-            (self.skip_bad > 0, "--skip-bad"),
-            (self.group.is_some(), "--group"),
-            (self.no_beyond, "--no-beyond"),
-        ];
-        set.into_iter().find(|(set, _)| *set).map(|(_, flag)| flag)
+        self.first("--max-len --skip-bad --group --no-beyond")
     }
 
     /// Adds the tokens of a text.

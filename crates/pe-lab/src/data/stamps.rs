@@ -150,6 +150,7 @@ fn pairs(channel: &str) -> Result<(Vec<&str>, Vec<&str>), String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{Says, rows};
     use super::*;
 
     fn read(lines: &[&'static str]) -> Result<Vec<Stamped<'static>>, String> {
@@ -189,54 +190,26 @@ mod tests {
 
     #[test]
     fn what_cannot_be_used_is_named() {
-        for (lines, what) in [
-            (
-                &["(0,1),(1,2),(1,4)"][..],
-                "the time stamp of step 3, `1`, does not lie after that of the step before, `1`: every step takes a time of its own",
-            ),
-            (
-                &["(1,1),(0,2)"],
-                "the time stamp of step 2, `0`, does not lie after that of the step before, `1`: time stamps have to rise",
-            ),
-            (
-                &["(0,1),(1,2):(0,1),(2,2)"],
-                "the time stamp of step 2 is `1` in channel 1 and `2` in channel 2; a step has",
-            ),
-            (
-                &["(0,1),(x,2)"],
-                "the time stamp of step 2 is `x`, and the other times are numbers",
-            ),
-            (
-                &["(0,1),(1,1)", "(2024-01-31,1)"],
-                "the time stamp of step 1 is `2024-01-31`, and the other times are numbers",
-            ),
-            (
-                &["(0,1),(inf,2)"],
-                "the time stamp of step 2 is `inf`, and the other times are numbers",
-            ),
-            (
-                &["(0,1),(9007199254740993,2)"],
-                "the time stamp of step 2 is `9007199254740993`, and from 2^53 on f64",
-            ),
-            (
-                &["(x,1),(y,2)"],
-                "line 1: the time stamps, such as `x`, are neither numbers nor dates",
-            ),
-            (
-                &["(1/2/2024,1)", "(3/4/2024,1)"],
-                "dates such as `1/2/2024`, which may begin with the day or with the month",
-            ),
-            (
-                &["(0,1),1,2"],
-                "channel 1: step 2 is `1,2`, and with @timeStamps true it is written (TIME,NUMBER)",
-            ),
-            (&["(0,1) (1,2)"], "channel 1: `(1,2)` stands behind step 1"),
-            (&["(0,1),(1,2"], "channel 1: step 2 is `(1,2`"),
-            (&["(,1)"], "channel 1: step 1 is `(,1)`"),
-            (&[""], "channel 1: step 1 is ``"),
-        ] {
-            let said = read(lines).unwrap_err();
-            assert!(said.contains(what), "{what}\n{said}");
+        for [lines, what] in rows(
+            "
+            (0,1),(1,2),(1,4)               | the time stamp of step 3, `1`, does not lie after that of the step before, `1`: every step takes a time of its own
+            (1,1),(0,2)                     | the time stamp of step 2, `0`, does not lie after that of the step before, `1`: time stamps have to rise
+            (0,1),(1,2):(0,1),(2,2)         | the time stamp of step 2 is `1` in channel 1 and `2` in channel 2; a step has
+            (0,1),(x,2)                     | the time stamp of step 2 is `x`, and the other times are numbers
+            (0,1),(1,1) ⏎ (2024-01-31,1)    | the time stamp of step 1 is `2024-01-31`, and the other times are numbers
+            (0,1),(inf,2)                   | the time stamp of step 2 is `inf`, and the other times are numbers
+            (0,1),(9007199254740993,2)      | the time stamp of step 2 is `9007199254740993`, and from 2^53 on f64
+            (x,1),(y,2)                     | line 1: the time stamps, such as `x`, are neither numbers nor dates
+            (1/2/2024,1) ⏎ (3/4/2024,1)     | dates such as `1/2/2024`, which may begin with the day or with the month
+            (0,1),1,2                       | channel 1: step 2 is `1,2`, and with @timeStamps true it is written (TIME,NUMBER)
+            (0,1) (1,2)                     | channel 1: `(1,2)` stands behind step 1
+            (0,1),(1,2                      | channel 1: step 2 is `(1,2`
+            (,1)                            | channel 1: step 1 is `(,1)`
+            ⏎                               | channel 1: step 1 is ``
+            ",
+        ) {
+            let lines: Vec<&str> = lines.lines().map(str::trim).collect();
+            read(&lines).unwrap_err().says(what);
         }
     }
 }

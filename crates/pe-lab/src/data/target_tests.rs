@@ -4,7 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::limits::NAME;
-use super::{DataTask, Objective, Reading, Source, TokenKind, Truth, prepared_task};
+use super::{DataTask, Objective, Source, TokenKind, Truth, prepared_task};
+use crate::data::testing::{Says, reading};
 use crate::task::{Measure, Task};
 
 /// Rows of words whose number is that of the word `up` in them, and a half.
@@ -41,12 +42,11 @@ fn file(name: &str, text: &str) -> File {
 
 fn read(file: &File, objective: Option<Objective>) -> Result<DataTask, String> {
     let source = Source {
-        reading: Reading {
-            label: Some("height".into()),
-            text: Some("text".into()),
-            objective,
-            ..Reading::default()
-        },
+        reading: reading(|r| {
+            r.label = Some("height".into());
+            r.text = Some("text".into());
+            r.objective = objective;
+        }),
         ..Source::from(file.path.as_path())
     };
     DataTask::read(&source).map_err(|error| error.to_string())
@@ -74,14 +74,8 @@ fn labels_that_are_measurements_are_numbers_to_be_predicted() {
     );
     assert_eq!((task.classes(), data.labels().len()), (1, 0));
     let said = data.describe().join("\n");
-    assert!(
-        said.contains("a number is to be predicted of each, `height`: from 0.5 to 4.5"),
-        "{said}"
-    );
-    assert!(
-        said.contains("floor, the mean absolute error of the mean of the training"),
-        "{said}"
-    );
+    said.says("a number is to be predicted of each, `height`: from 0.5 to 4.5");
+    said.says("floor, the mean absolute error of the mean of the training");
     let new = data.to_predict(NAME, &file.path).unwrap();
     let mean = new.from.as_ref().unwrap()[0];
     let numbers = asked(task.as_ref(), mean);
@@ -128,10 +122,7 @@ fn a_label_that_is_no_number_is_named_with_its_line() {
     let text = words(50, halves).replacen("3.5,", "tall,", 1);
     let file = file("a.csv", &text);
     let error = read(&file, Some(Objective::Number)).unwrap_err();
-    assert!(
-        error.contains("line 5: the number to be predicted is `tall`"),
-        "{error}"
-    );
+    error.says("line 5: the number to be predicted is `tall`");
     for bad in ["inf", "nan", "1e999"] {
         let file = self::file("a.csv", &text.replacen("tall", bad, 1));
         let error = read(&file, Some(Objective::Number)).unwrap_err();
@@ -229,10 +220,7 @@ fn what_has_no_labels_refuses_to_predict_a_number() {
     ] {
         let file = file(name, &text);
         let source = Source {
-            reading: Reading {
-                objective: Some(Objective::Number),
-                ..Reading::default()
-            },
+            reading: reading(|r| r.objective = Some(Objective::Number)),
             ..Source::from(file.path.as_path())
         };
         let error = DataTask::read(&source).unwrap_err().to_string();
@@ -240,11 +228,10 @@ fn what_has_no_labels_refuses_to_predict_a_number() {
     }
     let numbers = file("a.csv", "label,a,b\n1.5,1,2\n");
     let source = Source {
-        reading: Reading {
-            objective: Some(Objective::Number),
-            tokens: Some(TokenKind::Bytes),
-            ..Reading::default()
-        },
+        reading: reading(|r| {
+            r.objective = Some(Objective::Number);
+            r.tokens = Some(TokenKind::Bytes);
+        }),
         ..Source::from(numbers.path.as_path())
     };
     assert!(DataTask::read(&source).is_err());

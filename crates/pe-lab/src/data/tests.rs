@@ -9,6 +9,7 @@ use std::fs::File;
 
 use super::spec::short_enough;
 use super::*;
+use crate::data::testing::{Says, reading};
 use crate::task::{Measure, Prompted, Sample};
 
 /// Loads a file of this name and content.
@@ -45,12 +46,6 @@ fn refused(name: &str, content: impl AsRef<[u8]>) -> String {
     let message = error.to_string();
     let start = message.find(name).unwrap();
     message[start..].to_string()
-}
-
-fn assert_says(message: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(message.contains(part), "`{part}` is not in: {message}");
-    }
 }
 
 /// Rows whose label is the first of two tokens, all different.
@@ -102,10 +97,7 @@ fn the_same_rows_make_the_same_task_in_every_format() {
         .iter()
         .map(|(label, t)| format!("\"{}\",{label},{},{}\n", t[0], t[1], t[2]));
     let columns = format!("t1,label,t2,t3\n{}", columns.collect::<String>());
-    let cells = Reading {
-        columns: Some(["t1", "t2", "t3"].map(String::from).to_vec()),
-        ..Reading::default()
-    };
+    let cells = reading(|r| r.columns = Some(["t1", "t2", "t3"].map(String::from).to_vec()));
     let cells = load_as("a.csv", &columns, cells).unwrap();
     assert_eq!(everything(&text), everything(&cells));
 
@@ -281,10 +273,7 @@ fn an_empty_cell_is_a_token_of_its_own_and_shifts_nothing() {
     );
     assert_eq!(data.task().train_lengths(), 3..=3);
     let lines = data.describe().join("\n");
-    assert_says(
-        &lines,
-        &["2 rows with empty cells: an empty cell is a token of its own"],
-    );
+    lines.says("2 rows with empty cells: an empty cell is a token of its own");
     // The two rows differ in the numbers that a model reads, too.
     let Made::Rows(tasks) = &data.made else {
         panic!()
@@ -304,10 +293,7 @@ fn a_row_ends_at_its_last_cell_that_is_not_empty_and_that_is_said() {
     }
     let data = good("a.csv", &text);
     assert_eq!(data.task().train_lengths(), 2..=3);
-    assert_says(
-        &data.describe().join("\n"),
-        &["20 rows with empty cells at the end: there the row ends"],
-    );
+    data.says("20 rows with empty cells at the end: there the row ends");
     // A row with fewer fields than the header ends early.
     let mut text = String::from("label,t1,t2,t3\n");
     for row in 0..20 {
@@ -329,7 +315,7 @@ fn labels_and_tokens_of_json_may_be_numbers_and_labels_true_or_false() {
         })
         .collect();
     let task = good("a.jsonl", lines);
-    assert_says(&task.describe()[1], &["2 labels: `3` 20, `true` 20"]);
+    task.describe()[1].says("2 labels: `3` 20, `true` 20");
     assert_eq!(task.task().train_lengths(), 3..=3);
 }
 
@@ -344,16 +330,13 @@ fn what_was_found_is_described() {
     let again = rows[17].1.clone();
     rows.push(("x", again)); // row 17 is a y
     let lines = good("a.csv", csv_of(&rows)).describe().join("\n");
-    assert_says(
-        &lines,
-        &[
-            "301 rows of labelled sequences",
-            "2 labels: `x` 151, `y` 150",
-            "lengths 3 to 22 tokens, half of them up to 13",
-            "of the tokens tested, ",
-            "tested beyond the training lengths, which end at 20: 30 rows of up to 22 tokens",
-            "rows with the sequence of an earlier one: 201; ",
-            "sequences under more than one label: 1; ",
-        ],
-    );
+    lines.says_all(&[
+        "301 rows of labelled sequences",
+        "2 labels: `x` 151, `y` 150",
+        "lengths 3 to 22 tokens, half of them up to 13",
+        "of the tokens tested, ",
+        "tested beyond the training lengths, which end at 20: 30 rows of up to 22 tokens",
+        "rows with the sequence of an earlier one: 201; ",
+        "sequences under more than one label: 1; ",
+    ]);
 }

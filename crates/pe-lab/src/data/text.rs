@@ -353,6 +353,7 @@ impl Task for MaskedText {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::testing::Says;
 
     fn task(text: &str) -> MaskedText {
         MaskedText::new(text, "a.txt").unwrap().0
@@ -413,10 +414,7 @@ mod tests {
         let of = |from, count| task.characters.window(from, count).unwrap();
         assert!(of(0, 1800).iter().all(|character| *character < 2));
         assert_eq!(of(1800, 4), [0, 2, 0, 2]);
-        assert!(
-            description[1].contains("50.0 % are unknown"),
-            "{description:?}"
-        );
+        description[1].says("50.0 % are unknown");
         // As many windows as there are starts, where there are fewer than 512.
         let counts = TEST_LENGTHS.map(|length| task.test_set(length).len());
         assert_eq!(counts, [169, 137, 121, 73, 9]);
@@ -455,10 +453,7 @@ mod tests {
         text.extend(rare(0, 500));
         let (task, description) = MaskedText::new(&text, "a.txt").unwrap();
         assert_eq!((task.known, task.vocabulary()), (1000, 1004));
-        assert!(
-            description[1].contains("the 1,000 most frequent of the 1,501"),
-            "{description:?}"
-        );
+        description[1].says("the 1,000 most frequent of the 1,501");
         let trained = task.characters.window(0, task.train).unwrap();
         assert!(trained.iter().filter(|c| **c == 1000).count() == 501);
     }

@@ -324,6 +324,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::data::testing::Says;
 
     /// Texts of two classes that differ in the order of two words.
     fn write(root: &Path) {
@@ -362,16 +363,10 @@ mod tests {
                 "word"
             };
             assert!(said.contains("40 rows of labelled sequences"), "{said}");
-            assert!(
-                said.contains(&format!(
-                    "a token is a {token}; the study keeps the texts as lines of reviews.jsonl"
-                )),
-                "{said}"
-            );
-            assert!(
-                said.contains("hidden files, which are not read: 1"),
-                "{said}"
-            );
+            said.says(&format!(
+                "a token is a {token}; the study keeps the texts as lines of reviews.jsonl"
+            ));
+            said.says("hidden files, which are not read: 1");
             let kept = folder.path().join("reviews.jsonl");
             fs::write(&kept, data.packed().unwrap()).unwrap();
             let again = load(&kept, |source| source.reading.tokens = tokens).unwrap();
@@ -452,15 +447,9 @@ mod tests {
         );
         fs::remove_dir(root.join("none")).unwrap();
         let flag = load(&root, |source| source.reading.label = Some("x".into())).unwrap_err();
-        assert!(
-            flag.contains("--label is not about a folder of texts"),
-            "{flag}"
-        );
+        flag.says("--label is not about a folder of texts");
         let size = load(&root, |source| source.reading.size = Some(8)).unwrap_err();
-        assert!(
-            size.contains("--size is not about a folder of texts"),
-            "{size}"
-        );
+        size.says("--size is not about a folder of texts");
         fs::remove_dir_all(root.join("good")).unwrap();
         assert!(
             load(&root, |_| ())

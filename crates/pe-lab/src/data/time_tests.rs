@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
+use crate::data::testing::{Says, read, reading};
 use crate::door::Entry;
 
 /// The times of the steps of a series: the class is how they are spaced, and nothing else.
@@ -46,27 +47,17 @@ fn stamped(series: std::ops::Range<usize>) -> String {
 }
 
 fn by_patient() -> Reading {
-    Reading {
-        id: Some("patient".into()),
-        time: Some("day".into()),
-        label: Some("outcome".into()),
-        ..Reading::default()
-    }
+    reading(|r| {
+        r.id = Some("patient".into());
+        r.time = Some("day".into());
+        r.label = Some("outcome".into());
+    })
 }
 
 fn write(folder: &Path, name: &str, text: &str) -> Source {
     let file = folder.join(name);
     fs::write(&file, text).unwrap();
     Source::from(file.as_path())
-}
-
-fn read(name: &str, text: &str, reading: Reading) -> Result<DataTask, String> {
-    let folder = tempfile::tempdir().unwrap();
-    let source = Source {
-        reading,
-        ..write(folder.path(), name, text)
-    };
-    DataTask::read(&source).map_err(|error| error.to_string())
 }
 
 /// Every sample that is tested.
@@ -200,11 +191,7 @@ fn dates_missing_values_patches_and_cuts_keep_their_times() {
         ..by_patient()
     };
     let data = read("a.csv", &text, cut).unwrap();
-    assert!(
-        said(&data).contains("steps of time: 4.5 hours (the shortest 4 hours"),
-        "{}",
-        said(&data)
-    );
+    data.says("steps of time: 4.5 hours (the shortest 4 hours");
     for sample in tested(data.task().as_ref()) {
         let gaps = gaps(&sample);
         assert!(gaps.len() == 1 && (0.8..1.2).contains(&gaps[0]), "{gaps:?}");
@@ -224,10 +211,7 @@ fn equal_numbers_at_other_times_are_other_rows() {
     let data = read("a.csv", &twice, by_patient()).unwrap();
     let text = said(&data);
     // The gaps repeat after 2 · 5 · 3 = 30 series, so 30 of 120 are different.
-    assert!(
-        text.contains("rows with the sequence of an earlier one: 90"),
-        "{text}"
-    );
+    text.says("rows with the sequence of an earlier one: 90");
     assert!(!text.contains("sequences under more than one"), "{text}");
 }
 
@@ -298,10 +282,7 @@ fn others_are_predicted_in_the_unit_of_the_study() {
             .to_string()
     };
     let dates = refused("patient,day,x\nn,2024-01-01,0.5\nn,2024-01-03,1.5\n");
-    assert!(
-        dates.contains("the times of `day` are dates, and those of the study numbers"),
-        "{dates}"
-    );
+    dates.says("the times of `day` are dates, and those of the study numbers");
     let far = refused("patient,day,x\nn,0,0.5\nn,9e999,1.5\n");
     assert!(far.contains("the time `day` is `9e999`"), "{far}");
 
@@ -313,10 +294,7 @@ fn others_are_predicted_in_the_unit_of_the_study() {
         .map(drop)
         .unwrap_err()
         .to_string();
-    assert!(
-        without.contains("its series have no times, and those of the study have"),
-        "{without}"
-    );
+    without.says("its series have no times, and those of the study have");
 }
 
 #[test]
@@ -372,8 +350,5 @@ fn times_that_do_not_fit_those_of_the_training_file_are_refused() {
     let error = read("a.ts", &far, Reading::default())
         .map(drop)
         .unwrap_err();
-    assert!(
-        error.contains("line 5: the time stamp of step 1 is `-1e16`, and from 2^53 on"),
-        "{error}"
-    );
+    error.says("line 5: the time stamp of step 1 is `-1e16`, and from 2^53 on");
 }

@@ -289,6 +289,7 @@ impl Unit {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::testing::Says;
 
     fn times(rows: &[&[f64]]) -> Times {
         let mut times = Times::new(Named::Column("day".into()), Clock::Numbers);
@@ -354,18 +355,12 @@ mod tests {
     fn times_that_are_no_positions_are_named_by_their_row() {
         let few = times(&[&[0.0, 1e-3, 2e-3], &[0.0, 1e15]]);
         let said = Unit::of(&few, &[0, 1]).unwrap_err().to_string();
-        assert!(
-            said.contains("series 2: the times of `day` span 1000000000000000"),
-            "{said}"
-        );
+        said.says("series 2: the times of `day` span 1000000000000000");
         let unit = Unit {
             step: 1.0,
             dates: true,
         };
         let said = unit.check(&few).unwrap_err().to_string();
-        assert!(
-            said.contains("are numbers, and those of the study dates"),
-            "{said}"
-        );
+        said.says("are numbers, and those of the study dates");
     }
 }

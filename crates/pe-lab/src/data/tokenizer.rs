@@ -93,6 +93,7 @@ impl Decode for Tokenizer {
 mod tests {
     use std::fs;
 
+    use crate::data::testing::reading;
     use crate::data::{DataTask, Objective, Reading, Source};
     use crate::task::Input;
 
@@ -116,11 +117,10 @@ mod tests {
         let source = Source {
             file: file.clone(),
             tokenizer: Some(tokenizer.clone()),
-            reading: Reading {
-                objective: Some(Objective::Next),
-                train_length: Some(16),
-                ..Reading::default()
-            },
+            reading: reading(|r| {
+                r.objective = Some(Objective::Next);
+                r.train_length = Some(16);
+            }),
             ..Source::default()
         };
         let data = DataTask::read(&source).unwrap();

@@ -194,6 +194,7 @@ impl Header {
 mod tests {
     use super::super::reading::Reading;
     use super::*;
+    use crate::data::testing::{Says, rows};
 
     const TWO: &str = "# made\n@problemName Two ways\n@timeStamps false\n@dimensions 2\n@classLabel true left right\n@data\n\
                        1,2,?:4,5,6:left\n-1.5,2:0,NaN:right\n";
@@ -269,56 +270,26 @@ mod tests {
         let open = TWO.replace(":left", "");
         let (rows, _) = read_all(&open, Labels::IfAny).unwrap();
         assert_eq!(rows.finish().labels, ["?", "right"]);
-        assert!(
-            said(&open).contains("line 7: 1 channels, and there are 2"),
-            "{}",
-            said(&open)
-        );
+        open.says("line 7: 1 channels, and there are 2");
     }
 
     #[test]
     fn what_cannot_be_used_is_named() {
-        for (from, to, what) in [
-            (
-                "@data\n",
-                "",
-                "line 6: `1,2,?:4,5,6:left` stands before @data",
-            ),
-            (
-                "@timeStamps false",
-                "@timeStamps true",
-                "line 7: channel 1: step 1 is `1,2,?`, and with @timeStamps true it is written (TIME,NUMBER)",
-            ),
-            (
-                "@classLabel true left right",
-                "@classLabel false",
-                "neither `@classLabel true` nor `@targetLabel true`",
-            ),
-            (
-                "@classLabel true left right",
-                "@targetLabel true",
-                "line 7: the number to be predicted is `left`, which is no number",
-            ),
-            (
-                "@dimensions 2",
-                "@dimensions two",
-                "line 4: `@dimensions two` names no number",
-            ),
-            (
-                "4,5,6",
-                "4,5",
-                "line 7: channel 2 has 2 steps, and channel 1 has 3",
-            ),
-            ("4,5,6:", "", "line 7: 1 channels, and there are 2"),
-            ("1,2,?:4,5,6:", "", "line 7: has a class and no numbers"),
-            (
-                ":left",
-                ":up",
-                "line 7: the class `up` is not among those of @classLabel: `left`, `right`",
-            ),
-            ("4,5,6", "4,inf,6", "line 7: `inf` is no number"),
-            ("4,5,6", "4,x,6", "line 7: `x` is no number"),
-        ] {
+        for [from, to, what] in rows(
+            r"
+            @data⏎                      |                   | line 6: `1,2,?:4,5,6:left` stands before @data
+            @timeStamps false           | @timeStamps true  | line 7: channel 1: step 1 is `1,2,?`, and with @timeStamps true it is written (TIME,NUMBER)
+            @classLabel true left right | @classLabel false | neither `@classLabel true` nor `@targetLabel true`
+            @classLabel true left right | @targetLabel true | line 7: the number to be predicted is `left`, which is no number
+            @dimensions 2               | @dimensions two   | line 4: `@dimensions two` names no number
+            4,5,6                       | 4,5               | line 7: channel 2 has 2 steps, and channel 1 has 3
+            4,5,6:                      |                   | line 7: 1 channels, and there are 2
+            1,2,?:4,5,6:                |                   | line 7: has a class and no numbers
+            :left                       | :up               | line 7: the class `up` is not among those of @classLabel: `left`, `right`
+            4,5,6                       | 4,inf,6           | line 7: `inf` is no number
+            4,5,6                       | 4,x,6             | line 7: `x` is no number
+            ",
+        ) {
             let message = said(&TWO.replacen(from, to, 1));
             assert!(message.contains(what), "{what}\n{message}");
         }

@@ -92,6 +92,7 @@ fn column(line: &str, part: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::testing::rows;
 
     #[test]
     fn fields_stand_between_commas_and_perhaps_in_quotes() {
@@ -111,15 +112,14 @@ mod tests {
 
     #[test]
     fn a_quote_that_is_not_closed_is_named_with_its_column() {
-        for (line, what) in [
-            ("1,'2", "the quote of column 3 is not closed"),
-            (r"1,'2\'", "the quote of column 3 is not closed"),
-            (r"1,'2\", "the quote of column 3 is not closed"),
-            (
-                "'é' x,1",
-                "`x,1` stands behind the quote that ends in column 4",
-            ),
-        ] {
+        for [line, what] in rows(
+            r"
+            1,'2    | the quote of column 3 is not closed
+            1,'2\'  | the quote of column 3 is not closed
+            1,'2\   | the quote of column 3 is not closed
+            'é' x,1 | `x,1` stands behind the quote that ends in column 4
+            ",
+        ) {
             let said = fields(line).unwrap_err();
             assert!(said.contains(what), "{what}: {said}");
         }

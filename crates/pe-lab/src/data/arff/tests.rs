@@ -2,6 +2,7 @@ use super::super::reading::{Objective, Reading};
 use super::super::rows::Rows;
 use super::super::ts;
 use super::*;
+use crate::data::testing::{Says, reading, rows};
 
 const WIDE: &str = "% made\n@RELATION 'Two ways'\n\n@ATTRIBUTE att0 numeric\n@attribute 'att 1' REAL % a remark\n\
                     @attribute att2 integer\n@attribute class {left,'to the right'}\n@DATA\n\
@@ -92,84 +93,36 @@ fn the_last_attribute_is_the_number_to_be_predicted_where_none_is_a_class() {
     // In rows to predict it may be missing.
     let open = numbers.replace("-0.5\n", "?\n");
     let missing = said(&open);
-    assert!(
-        missing.contains("the attribute `height` is missing"),
-        "{missing}"
-    );
+    missing.says("the attribute `height` is missing");
     let mut rows = Collector::new(&Reading::default());
     rows.ask_numbers();
     read(&open, Labels::IfAny, &mut rows).unwrap();
     rows.end_file(0).unwrap();
     assert_eq!(rows.finish().labels, ["2", "?"]);
     // A person may take whole numbers for classes.
-    let mut rows = Collector::new(&Reading {
-        objective: Some(Objective::Class),
-        ..Reading::default()
-    });
+    let mut rows = Collector::new(&reading(|r| r.objective = Some(Objective::Class)));
     read(&of_series, Labels::Needed, &mut rows).unwrap();
     assert_eq!(rows.finish().targets, None);
 }
 
 #[test]
 fn what_is_wrong_with_the_header_is_named_with_its_line() {
-    for (from, to, what) in [
-        ("@DATA\n", "", "line 8: `1,2,?,left` stands before @data"),
-        (
-            "REAL",
-            "string",
-            "line 5: the attribute `att 1` is a string",
-        ),
-        (
-            "REAL",
-            "date \"yyyy\"",
-            "line 5: the attribute `att 1` is a date",
-        ),
-        (
-            "REAL",
-            "number",
-            "line 5: the attribute `att 1` is of the type `number`",
-        ),
-        (
-            "REAL % a remark",
-            "",
-            "line 5: the attribute `att 1` has no type",
-        ),
-        (
-            "'att 1'",
-            "'att 1",
-            "line 5: the quote of column 1 is not closed",
-        ),
-        (
-            "REAL",
-            "{a,b}",
-            "line 7: the attributes `class` and `att 1` (line 5) are both nominal",
-        ),
-        (
-            "{left,'to the right'}",
-            "{left",
-            "line 7: the braces of the classes of `class`",
-        ),
-        (
-            "{left,'to the right'}",
-            "{left,}",
-            "line 7: a class of `class` has no name",
-        ),
-        (
-            "{left,'to the right'}",
-            "numeric",
-            "line 9: the number to be predicted is `left`, which is no number",
-        ),
-        (
-            "@ATTRIBUTE att0 numeric",
-            "@end x",
-            "line 4: ends a relational attribute",
-        ),
-        (
-            "@ATTRIBUTE att0 numeric",
-            "@attr att0 numeric",
-            "line 4: `@attr att0 numeric` stands",
-        ),
-    ] {
+    for [from, to, what] in rows(
+        r#"
+        @DATA⏎                  |                    | line 8: `1,2,?,left` stands before @data
+        REAL                    | string             | line 5: the attribute `att 1` is a string
+        REAL                    | date "yyyy"        | line 5: the attribute `att 1` is a date
+        REAL                    | number             | line 5: the attribute `att 1` is of the type `number`
+        REAL % a remark         |                    | line 5: the attribute `att 1` has no type
+        'att 1'                 | 'att 1             | line 5: the quote of column 1 is not closed
+        REAL                    | {a,b}              | line 7: the attributes `class` and `att 1` (line 5) are both nominal
+        {left,'to the right'}   | {left              | line 7: the braces of the classes of `class`
+        {left,'to the right'}   | {left,}            | line 7: a class of `class` has no name
+        {left,'to the right'}   | numeric            | line 9: the number to be predicted is `left`, which is no number
+        @ATTRIBUTE att0 numeric | @end x             | line 4: ends a relational attribute
+        @ATTRIBUTE att0 numeric | @attr att0 numeric | line 4: `@attr att0 numeric` stands
+        "#,
+    ) {
         let message = said(&WIDE.replacen(from, to, 1));
         assert!(message.contains(what), "{what}\n{message}");
     }
@@ -214,67 +167,31 @@ fn what_is_wrong_with_the_header_is_named_with_its_line() {
 
 #[test]
 fn what_is_wrong_with_a_row_is_named_with_its_line_field_and_value() {
-    for (from, to, what) in [
-        (
-            "2,?,left",
-            "2,left",
-            "line 9: 3 fields, and the header has 4 attributes",
-        ),
-        ("2,?,left", "2,?,left,{5}", "line 9: 5 fields"),
-        ("1,2,?,left", "{0 1,3 left}", "line 9: a sparse row"),
-        (
-            "1,2,?,left",
-            "1,x,?,left",
-            "line 9: field 2 (the attribute `att 1`): `x` is no number",
-        ),
-        (
-            "1,2,?,left",
-            "1,2,inf,left",
-            "line 9: field 3 (the attribute `att2`): `inf` is no number",
-        ),
-        (
-            "1,2,?,left",
-            "?,?,?,left",
-            "line 9: all of its values are missing",
-        ),
-        (
-            "?,left",
-            "?,up",
-            "line 9: the class `up` is not among those of the attribute `class`: `left`, `to the right`",
-        ),
-        ("?,left", "?,?", "line 9: the attribute `class` is missing"),
-        (
-            "?,left",
-            "?,'left",
-            "line 9: the quote of column 7 is not closed",
-        ),
-    ] {
+    for [from, to, what] in rows(
+        r"
+        2,?,left   | 2,left       | line 9: 3 fields, and the header has 4 attributes
+        2,?,left   | 2,?,left,{5} | line 9: 5 fields
+        1,2,?,left | {0 1,3 left} | line 9: a sparse row
+        1,2,?,left | 1,x,?,left   | line 9: field 2 (the attribute `att 1`): `x` is no number
+        1,2,?,left | 1,2,inf,left | line 9: field 3 (the attribute `att2`): `inf` is no number
+        1,2,?,left | ?,?,?,left   | line 9: all of its values are missing
+        ?,left     | ?,up         | line 9: the class `up` is not among those of the attribute `class`: `left`, `to the right`
+        ?,left     | ?,?          | line 9: the attribute `class` is missing
+        ?,left     | ?,'left      | line 9: the quote of column 7 is not closed
+        ",
+    ) {
         let message = said(&WIDE.replacen(from, to, 1));
         assert!(message.contains(what), "{what}\n{message}");
     }
-    for (from, to, what) in [
-        (
-            "4,5,6'",
-            "4,5'",
-            "line 9: channel 2 has 2 steps, and the header has 3",
-        ),
-        (
-            "\\n4,5,6'",
-            "'",
-            "line 10: `-1.5 0` has 2 numbers, and every step before it 1",
-        ),
-        (
-            "4,5,6'",
-            "4,inf,6'",
-            "line 9: step 2 of channel 2: `inf` is no number",
-        ),
-        ("'1,2,?\\n4,5,6'", "''", "line 9: the series is empty"),
-        (
-            "4,5,6'",
-            "4,5,6",
-            "line 9: the quote of column 1 is not closed",
-        ),
-    ] {
+    for [from, to, what] in rows(
+        r"
+        4,5,6'         | 4,5'     | line 9: channel 2 has 2 steps, and the header has 3
+        \n4,5,6'       | '        | line 10: `-1.5 0` has 2 numbers, and every step before it 1
+        4,5,6'         | 4,inf,6' | line 9: step 2 of channel 2: `inf` is no number
+        '1,2,?\n4,5,6' | ''       | line 9: the series is empty
+        4,5,6'         | 4,5,6    | line 9: the quote of column 1 is not closed
+        ",
+    ) {
         let message = said(&TWO.replacen(from, to, 1));
         assert!(message.contains(what), "{what}\n{message}");
     }

@@ -1,3 +1,4 @@
+use crate::data::testing::reading;
 use crate::data::{DataTask, Reading, Source};
 
 /// A study that was made with the feature keeps such a file under its name.
@@ -10,14 +11,8 @@ fn a_build_without_the_feature_says_how_to_build_with_it() {
         let magic = b"PAR1\x15\x04\x15\x20";
         for bytes in [&stream[..], magic, b"label,text\nx,a b\n", b""] {
             std::fs::write(&file, bytes).unwrap();
-            let of_label = Reading {
-                label: Some("label".into()),
-                ..Reading::default()
-            };
-            let of_series = Reading {
-                target: Some("y".into()),
-                ..Reading::default()
-            };
+            let of_label = reading(|r| r.label = Some("label".into()));
+            let of_series = reading(|r| r.target = Some("y".into()));
             for reading in [Reading::default(), of_label, of_series] {
                 let said = DataTask::read(&Source {
                     reading,

@@ -48,13 +48,9 @@ pub(super) fn check(is_packed: bool, reading: &Reading) -> Result<(), Problem> {
                 .into(),
         ));
     }
-    let of_text = [
-        (reading.delimiter.is_some(), "--delimiter"),
-        (reading.no_header, "--no-header"),
-    ];
-    match of_text.into_iter().find(|(set, _)| *set) {
+    match reading.first("--delimiter --no-header") {
         None => Ok(()),
-        Some((_, flag)) => Err(Problem::Reading(format!(
+        Some(flag) => Err(Problem::Reading(format!(
             "{flag} is about tables of text, and a file of this name says itself which columns it has"
         ))),
     }

@@ -10,6 +10,7 @@ use parquet::basic::Compression;
 
 use super::super::packed::pack;
 use super::tests::{arrow, batch, parquet, stream};
+use crate::data::testing::{Says, reading};
 use crate::data::{DataError, DataTask, Reading, Source, TokenKind};
 
 const ROWS: usize = 60;
@@ -64,10 +65,7 @@ fn rows_of_texts_numbers_and_lists_are_those_of_the_text() {
         format!("{},\"{text}\"\n", ["x", "y"][row % 2])
     });
     let csv = format!("label,a;text\n{}", rows.collect::<String>());
-    let words = Reading {
-        text: Some("a;text".into()),
-        ..Reading::default()
-    };
+    let words = reading(|r| r.text = Some("a;text".into()));
     same(&table, &csv, "a.csv", &words);
 
     let number = |row: usize| (row % 9 != 4).then_some(row as f64 / 8.0);
@@ -116,11 +114,10 @@ fn series_and_long_tables_are_those_of_the_text() {
     let date = |day: i32| chrono::NaiveDate::from_epoch_days(day).unwrap();
     let rows = (0..300).map(|row| format!("{},{}\n", date(row), value(row)));
     let csv = format!("day,y\n{}", rows.collect::<String>());
-    let series = Reading {
-        target: Some("y".into()),
-        time: Some("day".into()),
-        ..Reading::default()
-    };
+    let series = reading(|r| {
+        r.target = Some("y".into());
+        r.time = Some("day".into());
+    });
     same(&table, &csv, "a.csv", &series);
 
     let of = |row: i64| (row / 5, row % 5, ["up", "down"][(row / 5) as usize % 2]);
@@ -140,12 +137,11 @@ fn series_and_long_tables_are_those_of_the_text() {
         format!("{id},{time},{end},{}\n", row * row % 23)
     });
     let csv = format!("id,t,end,v\n{}", rows.collect::<String>());
-    let long = Reading {
-        id: Some("id".into()),
-        time: Some("t".into()),
-        label: Some("end".into()),
-        ..Reading::default()
-    };
+    let long = reading(|r| {
+        r.id = Some("id".into());
+        r.time = Some("t".into());
+        r.label = Some("end".into());
+    });
     same(&table, &csv, "a.csv", &long);
 }
 
@@ -165,24 +161,12 @@ fn settings_and_names_of_other_files_are_refused() {
         error.to_string()
     };
     let plain = Reading::default();
-    let tabs = Reading {
-        delimiter: Some('\t'),
-        ..Reading::default()
-    };
+    let tabs = reading(|r| r.delimiter = Some('\t'));
     let told = said("a.parquet", &bytes, &tabs);
-    assert!(
-        told.contains("--delimiter is about tables of text"),
-        "{told}"
-    );
-    let no_header = Reading {
-        no_header: true,
-        ..Reading::default()
-    };
+    told.says("--delimiter is about tables of text");
+    let no_header = reading(|r| r.no_header = true);
     assert!(said("a.arrow", &bytes, &no_header).contains("--no-header is about tables of text"));
-    let characters = Reading {
-        tokens: Some(TokenKind::Characters),
-        ..Reading::default()
-    };
+    let characters = reading(|r| r.tokens = Some(TokenKind::Characters));
     assert!(said("a.dat", &bytes, &characters).contains("call it NAME.parquet"));
     assert!(said("a.dat", &bytes, &plain).contains("call it NAME.parquet"));
     assert!(said("a.parquet.gz", &pack(&bytes), &plain).contains("gunzip"));
@@ -196,10 +180,7 @@ fn settings_and_names_of_other_files_are_refused() {
     ];
     let shuffled = parquet(&batch(columns), Compression::SNAPPY);
     let told = said("a.parquet", &shuffled, &plain);
-    assert!(
-        told.contains("`__index_level_0__` sounds like no token"),
-        "{told}"
-    );
+    told.says("`__index_level_0__` sounds like no token");
     // The bytes say which of the two it is.
     assert!(read(&folder.path().join("a.arrow"), &bytes, &plain).is_ok());
 }

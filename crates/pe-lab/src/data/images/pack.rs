@@ -202,6 +202,7 @@ impl Pack {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::testing::Says;
 
     fn contents() -> Contents {
         Contents {
@@ -250,10 +251,7 @@ mod tests {
         // 240 MiB in training, less the two of the test.
         assert_eq!(of(238, vec![[1024, 1024]]), Ok(240 << 20));
         let message = of(239, vec![[1024, 1024]]).unwrap_err();
-        assert!(
-            message.contains("take 252,706,816 bytes, and a study keeps at most 251,658,240"),
-            "{message}"
-        );
+        message.says("take 252,706,816 bytes, and a study keeps at most 251,658,240");
         let message = of(1, vec![[usize::MAX, 2]]).unwrap_err();
         assert!(message.contains("take too many bytes"), "{message}");
     }

@@ -1,8 +1,9 @@
 use std::fs;
 use std::path::Path;
 
-use super::super::{Objective, Reading, Source};
+use super::super::{Objective, Source};
 use super::*;
+use crate::data::testing::reading;
 
 /// The tasks of a file, and those of its prepared form.
 fn both(folder: &Path, name: &str, text: &str, source: Source) -> [Vec<Arc<dyn Task>>; 2] {
@@ -142,12 +143,11 @@ fn a_prepared_form_gives_the_same_tasks() {
             "b.jsonl",
             &lines,
             of(|source| {
-                source.reading = Reading {
-                    objective: Some(Objective::Answer),
-                    label: Some("label".into()),
-                    text: Some("text".into()),
-                    ..Reading::default()
-                };
+                source.reading = reading(|r| {
+                    r.objective = Some(Objective::Answer);
+                    r.label = Some("label".into());
+                    r.text = Some("text".into());
+                });
             }),
         ),
         both(
@@ -161,11 +161,10 @@ fn a_prepared_form_gives_the_same_tasks() {
             "s.csv",
             &table,
             of(|source| {
-                source.reading = Reading {
-                    target: Some("height".into()),
-                    time: Some("when".into()),
-                    ..Reading::default()
-                };
+                source.reading = reading(|r| {
+                    r.target = Some("height".into());
+                    r.time = Some("when".into());
+                });
             }),
         ),
         both(
@@ -173,11 +172,10 @@ fn a_prepared_form_gives_the_same_tasks() {
             "s.csv",
             &table,
             of(|source| {
-                source.reading = Reading {
-                    target: Some("height".into()),
-                    columns: Some(vec!["side".into()]),
-                    ..Reading::default()
-                };
+                source.reading = reading(|r| {
+                    r.target = Some("height".into());
+                    r.columns = Some(vec!["side".into()]);
+                });
             }),
         ),
     ];
@@ -203,10 +201,7 @@ fn a_series_of_classes_and_no_times_is_prepared_too() {
         })
         .collect();
     let source = Source {
-        reading: Reading {
-            target: Some("way".into()),
-            ..Reading::default()
-        },
+        reading: reading(|r| r.target = Some("way".into())),
         ..Source::default()
     };
     let table = format!("height,way\n{table}");

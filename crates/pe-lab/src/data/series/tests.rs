@@ -3,26 +3,15 @@
 mod times;
 
 use std::fmt::Write as _;
-use std::fs;
 
-use super::super::{DataTask, Reading, Source};
+use super::super::testing::{self, Says, reading, rows};
+use super::super::{DataTask, Reading};
 use crate::task::{Input, Measure};
 
 fn read_as(name: &str, text: &[u8], change: impl Fn(&mut Reading)) -> Result<DataTask, String> {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join(name);
-    fs::write(&file, text).unwrap();
-    let mut reading = Reading {
-        target: Some("y".into()),
-        ..Reading::default()
-    };
+    let mut reading = reading(|r| r.target = Some("y".into()));
     change(&mut reading);
-    let source = Source {
-        file,
-        reading,
-        ..Source::default()
-    };
-    DataTask::read(&source).map_err(|error| error.to_string())
+    testing::read(name, text, reading)
 }
 
 fn read(text: &str, change: impl Fn(&mut Reading)) -> Result<DataTask, String> {
@@ -35,11 +24,6 @@ fn timed(reading: &mut Reading) {
 
 fn said(data: &DataTask) -> String {
     data.describe().join("\n")
-}
-
-#[track_caller]
-fn assert_says(text: &str, words: &str) {
-    assert!(text.contains(words), "{words}: {text}");
 }
 
 /// A table of these times and of numbers.
@@ -84,23 +68,20 @@ fn a_dash_among_numbers_makes_no_classes() {
             false => (row % 40).to_string(),
         });
         let wrong = read(&text, |_| ()).unwrap_err();
-        assert_says(&wrong, "line 2: `y` is `-`, and series are made of numbers");
-        assert_says(&wrong, &format!("--skip-bad {dashes}"));
+        wrong.says("line 2: `y` is `-`, and series are made of numbers");
+        wrong.says(&format!("--skip-bad {dashes}"));
         if dashes < 200 {
             let data = read(&text, |reading| reading.skip_bad = dashes).unwrap();
             assert!(matches!(data.task().measure(), Measure::Error { .. }));
-            assert_says(&said(&data), "lines left out: ");
-            assert_says(&said(&data), &format!("line {}: `y` is `-`", dashes + 1));
+            data.says("lines left out: ");
+            data.says(&format!("line {}: `y` is `-`", dashes + 1));
         }
     }
     // Words that differ, and more of them than numbers, are classes, and the numbers among them are told.
     let text = target(|row| ["a", "b", "7", "c"][row / 3 % 4].to_string());
     let data = read(&text, |_| ()).unwrap();
     assert_eq!(data.labels(), ["7", "a", "b", "c"]);
-    assert_says(
-        &said(&data),
-        "`y` holds fewer numbers than words, such as `a` in line 2",
-    );
+    data.says("`y` holds fewer numbers than words, such as `a` in line 2");
     // A column that is no series at all.
     let words = target(|row| format!("{row}")).replace("x;y\n0;", "x;y\none;");
     let words = words.lines().map(|line| match line.split_once(';') {
@@ -108,10 +89,7 @@ fn a_dash_among_numbers_makes_no_classes() {
         Some((_, y)) => format!("word;{y}\n"),
     });
     let wrong = read(&words.collect::<String>(), |_| ()).unwrap_err();
-    assert_says(
-        &wrong,
-        "`x` holds no number, and series are made of numbers: it is `word` in line 2",
-    );
+    wrong.says("`x` holds no number, and series are made of numbers: it is `word` in line 2");
 }
 
 #[test]
@@ -121,10 +99,7 @@ fn decimal_commas_are_numbers_and_that_is_told() {
     let [point, comma] = [point, comma].map(|text| read(&text, |_| ()).unwrap());
     assert_eq!(comma.task().test_set(16), point.task().test_set(16));
     assert!(comma.labels().is_empty());
-    assert_says(
-        &said(&comma),
-        "numbers with decimal commas, such as `0,0` in line 2: in `y`",
-    );
+    comma.says("numbers with decimal commas, such as `0,0` in line 2: in `y`");
     assert!(!said(&point).contains("decimal"));
     let quoted = target(|row| format!("\"{},{}\"", row % 40, row % 7)).replace(';', ",");
     assert_eq!(
@@ -134,10 +109,7 @@ fn decimal_commas_are_numbers_and_that_is_told() {
     // 1,234 may be one and a bit, or more than a thousand.
     let thousands = target(|row| format!("1,{}", 100 + row));
     let wrong = read(&thousands, |_| ()).unwrap_err();
-    assert_says(
-        &wrong,
-        "line 2: `y` is `1,100`, whose comma may be a decimal comma or mark thousands",
-    );
+    wrong.says("line 2: `y` is `1,100`, whose comma may be a decimal comma or mark thousands");
     // Both in one column: the ones that are not as the others are bad.
     let both = target(|row| {
         if row == 7 {
@@ -147,7 +119,7 @@ fn decimal_commas_are_numbers_and_that_is_told() {
         }
     });
     let wrong = read(&both, |_| ()).unwrap_err();
-    assert_says(&wrong, "line 9: `y` is `1,5`");
+    wrong.says("line 9: `y` is `1,5`");
 }
 
 #[test]
@@ -170,7 +142,7 @@ fn short_series_have_shorter_windows_down_to_eight() {
         assert_eq!(task.test_lengths(), [window / 2, window], "{count}");
         assert_eq!(task.test_set(window).len(), tested, "{count}");
         let said = said(&data);
-        assert_says(&said, &format!("the last {held_out} are the test"));
+        said.says(&format!("the last {held_out} are the test"));
         let is_told = said.contains(&format!(
             "has {window} rows, a seventh of so short a series"
         ));
@@ -183,18 +155,12 @@ fn short_series_have_shorter_windows_down_to_eight() {
         }
     }
     let wrong = read(&rows(55), |_| ()).unwrap_err();
-    assert_says(
-        &wrong,
-        "has 55 rows, too few for a series: it takes at least 56",
-    );
+    wrong.says("has 55 rows, too few for a series: it takes at least 56");
     assert!(!wrong.contains("--max-len"), "{wrong}");
     let of = |max_len| read(&rows(100), move |reading| reading.max_len = Some(max_len));
     let wrong = of(24).unwrap_err();
-    assert_says(
-        &wrong,
-        "has 100 rows, too few for windows of 24: they take at least 102",
-    );
-    assert_says(&wrong, "--max-len is at most 23");
+    wrong.says("has 100 rows, too few for windows of 24: they take at least 102");
+    wrong.says("--max-len is at most 23");
     assert_eq!(of(23).unwrap().task().test_set(23).len(), 10);
 }
 
@@ -212,46 +178,30 @@ fn json_lines_are_read_as_a_table_is() {
     let data = json(&lines, timed).unwrap();
     let table = read(&table, timed).unwrap();
     assert_eq!(data.task().test_set(16), table.task().test_set(16));
-    assert_says(&said(&data), "a token is a row: `y`, `x`");
-    for (line, words) in [
-        (
-            "[1, 2]",
-            "line 3: invalid type: sequence, expected an object of numbers and texts",
-        ),
-        (
-            r#"{"t": 1, "x": [1], "y": 2}"#,
-            "line 3: `x` is a list, expected a string, a number, true or false",
-        ),
-        (
-            r#"{"t": 1, "x": 1, "x": 2, "y": 2}"#,
-            "line 3: duplicate field `x`",
-        ),
-        (r#"{"t": 1, "x": null, "y": 2}"#, "line 3: `x` is missing"),
-        (r#"{"t": 1, "y": 2}"#, "line 3: `x` is missing"),
-    ] {
+    data.says("a token is a row: `y`, `x`");
+    for [line, words] in rows(
+        r#"
+        [1, 2]                           | line 3: invalid type: sequence, expected an object of numbers and texts
+        {"t": 1, "x": [1], "y": 2}       | line 3: `x` is a list, expected a string, a number, true or false
+        {"t": 1, "x": 1, "x": 2, "y": 2} | line 3: duplicate field `x`
+        {"t": 1, "x": null, "y": 2}      | line 3: `x` is missing
+        {"t": 1, "y": 2}                 | line 3: `x` is missing
+        "#,
+    ) {
         let second = r#"{"t": 1, "x": 1.5, "y": 1}"#;
         let wrong = json(&lines.replacen(second, line, 1), timed).unwrap_err();
-        assert_says(&wrong, words);
-        assert_says(&wrong, "--skip-bad 1");
+        wrong.says(words);
+        wrong.says("--skip-bad 1");
     }
     let wrong = json("x,y\n1,2\n", |_| ()).unwrap_err();
-    assert_says(
-        &wrong,
-        r#"a line looks like {"date": "2024-05-17", "sales": 12.5}"#,
-    );
+    wrong.says(r#"a line looks like {"date": "2024-05-17", "sales": 12.5}"#);
     assert!(!wrong.contains("--skip-bad"), "{wrong}");
     let wrong = json(&lines, |reading| reading.no_header = true).unwrap_err();
-    assert_says(
-        &wrong,
-        "--no-header is for tables, and this file holds JSON lines",
-    );
+    wrong.says("--no-header is for tables, and this file holds JSON lines");
     let wrong = json(&lines, |reading| reading.target = Some("z".into())).unwrap_err();
-    assert_says(
-        &wrong,
-        "--target names `z`, and there is no such column; the columns are: `t`, `x`, `y`",
-    );
+    wrong.says("--target names `z`, and there is no such column; the columns are: `t`, `x`, `y`");
     let wrong = read_as("a.json", lines.as_bytes(), |_| ()).unwrap_err();
-    assert_says(&wrong, "one object per line");
+    wrong.says("one object per line");
 }
 
 #[test]
@@ -272,17 +222,19 @@ fn a_range_of_columns_leaves_the_target_and_the_time_out() {
             reading.columns = Some(columns.split(',').map(String::from).collect());
         })
     };
-    assert_says(
-        &said(&of("a..c").unwrap()),
-        "a token is a row: `y`, `a`, `b`, `c`",
-    );
-    assert_says(
-        &said(&of("b..y,a").unwrap()),
-        "a token is a row: `y`, `b`, `a`",
-    );
-    assert_says(&of("c..a").unwrap_err(), "`c` comes after `a` in the file");
-    assert_says(&of("a..z").unwrap_err(), "--columns names `z`");
-    assert_says(&of("a,t").unwrap_err(), "which is the column of the times");
+    of("a..c")
+        .unwrap()
+        .says("a token is a row: `y`, `a`, `b`, `c`");
+    of("b..y,a")
+        .unwrap()
+        .says("a token is a row: `y`, `b`, `a`");
+    of("c..a")
+        .unwrap_err()
+        .says("`c` comes after `a` in the file");
+    of("a..z").unwrap_err().says("--columns names `z`");
+    of("a,t")
+        .unwrap_err()
+        .says("which is the column of the times");
 }
 
 #[test]
@@ -290,7 +242,7 @@ fn no_advice_is_given_that_cannot_help() {
     // All rows are bad.
     let text = target(|_| String::new());
     let wrong = read(&text, |_| ()).unwrap_err();
-    assert_says(&wrong, "300 bad lines");
+    wrong.says("300 bad lines");
     assert!(!wrong.contains("--skip-bad"), "{wrong}");
     let text = target(|row| row.to_string());
     let wrong = read(&text, |reading| {
@@ -301,9 +253,9 @@ fn no_advice_is_given_that_cannot_help() {
     assert!(!wrong.contains("--no-header"), "{wrong}");
     // No rows, and rows without times.
     let wrong = read("t,y\n", timed).unwrap_err();
-    assert_says(&wrong, "has no row of data");
+    wrong.says("has no row of data");
     let wrong = read("t,y\n,1\n,2\n", timed).unwrap_err();
-    assert_says(&wrong, "line 2: `t` is ``");
+    wrong.says("line 2: `t` is ``");
     // Times that are none.
     let wrong = read(
         &target(|row| row.to_string())
@@ -311,16 +263,12 @@ fn no_advice_is_given_that_cannot_help() {
             .replace("\n0;", "\nsoon;"),
         |_| (),
     );
-    assert_says(
-        &wrong.unwrap_err(),
-        "line 2: `t` is `soon`, and series are made of numbers",
-    );
+    wrong
+        .unwrap_err()
+        .says("line 2: `t` is `soon`, and series are made of numbers");
     let words = at(&vec!["soon".to_string(); 300]);
     let wrong = read(&words, timed).unwrap_err();
-    assert_says(
-        &wrong,
-        "--time names `t`, which holds neither numbers nor dates such as 2024-05-17",
-    );
+    wrong.says("--time names `t`, which holds neither numbers nor dates such as 2024-05-17");
 }
 
 #[test]
@@ -329,23 +277,17 @@ fn a_table_of_times_without_labels_is_told_how_series_are_read() {
     let dates: Vec<String> = weeks(300)
         .map(|(d, m, y)| format!("{y}-{m:02}-{d:02}"))
         .collect();
-    assert_says(&asked(&at(&dates)), "such as --target `y` --time `t`");
+    asked(&at(&dates)).says("such as --target `y` --time `t`");
     let years = at(&(0..300).map(|year| year.to_string()).collect::<Vec<_>>());
-    assert_says(
-        &asked(&years.replacen('t', "Year", 1)),
-        "such as --target `y` --time `Year`",
-    );
+    asked(&years.replacen('t', "Year", 1)).says("such as --target `y` --time `Year`");
     assert!(!asked(&years).contains("--target"));
     let lines: String = dates
         .iter()
         .map(|day| format!("{{\"t\": \"{day}\", \"y\": 1.5}}\n"))
         .collect();
     let told = read_as("a.jsonl", lines.as_bytes(), |reading| reading.target = None).unwrap_err();
-    assert_says(
-        &told,
-        "the other keys are `t`, `y`; name it with --label KEY; lines that are measurements",
-    );
-    assert_says(&told, "take --target KEY, and --time KEY");
+    told.says("the other keys are `t`, `y`; name it with --label KEY; lines that are measurements");
+    told.says("take --target KEY, and --time KEY");
 }
 
 #[test]
@@ -398,7 +340,7 @@ fn files_that_are_no_text_are_told_what_they_are() {
     let said = read_as("a.parquet", b"PAR1\x15\x04", |reading| {
         reading.target = None
     });
-    assert_says(&said.unwrap_err(), "is a Parquet file");
+    said.unwrap_err().says("is a Parquet file");
     // A column may be called so.
     let rows = (0..300).map(|row| format!("{},{}\n", row % 5, row * row % 17));
     let text = format!("PAR1,y\n{}", rows.collect::<String>());

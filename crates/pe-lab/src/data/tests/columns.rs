@@ -1,6 +1,7 @@
 //! Which columns and keys hold the label and the tokens.
 
 use super::*;
+use crate::data::testing::{Says, reading};
 
 /// A table with a column of row numbers, one of words, and a label that is called otherwise.
 fn reviews() -> String {
@@ -18,27 +19,18 @@ fn reviews() -> String {
 
 #[test]
 fn columns_that_are_no_tokens_are_asked_about_with_the_flags() {
-    let label = |name: &str| Reading {
-        label: Some(name.into()),
-        ..Reading::default()
-    };
-    assert_says(
-        &refused("a.csv", reviews()),
-        &[
-            "no columns of the header (line 1) are called `label`",
-            "--label Class",
-        ],
-    );
-    assert_says(
-        &refused_as("a.csv", reviews(), label("Class")),
-        &[
-            "`id` sounds like no token",
-            "`date` sounds like no token",
-            "`text` holds several words beside other columns",
-            "--text text (the words of one column), or --columns A,B",
-            "--tokens cells, words or characters",
-        ],
-    );
+    let label = |name: &str| reading(|r| r.label = Some(name.into()));
+    refused("a.csv", reviews()).says_all(&[
+        "no columns of the header (line 1) are called `label`",
+        "--label Class",
+    ]);
+    refused_as("a.csv", reviews(), label("Class")).says_all(&[
+        "`id` sounds like no token",
+        "`date` sounds like no token",
+        "`text` holds several words beside other columns",
+        "--text text (the words of one column), or --columns A,B",
+        "--tokens cells, words or characters",
+    ]);
     let text = Reading {
         text: Some("text".into()),
         ..label("class")
@@ -48,34 +40,27 @@ fn columns_that_are_no_tokens_are_asked_about_with_the_flags() {
         shown_row(&data, 2),
         "BOS bad it is so 1 EOS (5 tokens), label `bad`"
     );
-    assert_says(
-        &data.describe().join("\n"),
-        &[
-            "label from column `Class`; tokens from column `text`; a token is a word",
-            "columns not read: `id`, `date`",
-        ],
-    );
+    data.says_all(&[
+        "label from column `Class`; tokens from column `text`; a token is a word",
+        "columns not read: `id`, `date`",
+    ]);
     let characters = Reading {
         tokens: Some(TokenKind::Characters),
         ..text
     };
     let data = load_as("a.csv", reviews(), characters).unwrap();
-    assert_says(&shown_row(&data, 1), &["BOS g o o d \u{2423} i t"]);
+    shown_row(&data, 1).says("BOS g o o d \u{2423} i t");
     // A column of row numbers without a telling name.
     let numbers = (0..40).map(|i| format!("r{i},{},{},{}\n", i % 3, i % 5, i % 2));
     let numbers = format!("row,a,b,label\n{}", numbers.collect::<String>());
-    assert_says(
-        &refused("a.csv", &numbers),
-        &["`row` differs in every row, as the name of a row does"],
-    );
-    let columns = |names: &[&str]| Reading {
-        columns: Some(names.iter().map(|name| name.to_string()).collect()),
-        ..Reading::default()
+    refused("a.csv", &numbers).says("`row` differs in every row, as the name of a row does");
+    let columns = |names: &[&str]| {
+        reading(|r| r.columns = Some(names.iter().map(|name| name.to_string()).collect()))
     };
     let data = load_as("a.csv", &numbers, columns(&["b", "a"])).unwrap();
     assert_eq!(shown_row(&data, 2), "BOS 1 1 EOS (2 tokens), label `1`");
     let data = load_as("a.csv", &numbers, columns(&["a..b"])).unwrap();
-    assert_says(&data.describe().join("\n"), &["columns not read: `row`"]);
+    data.says("columns not read: `row`");
     for (named, said) in [
         (
             columns(&["c"]),
@@ -95,7 +80,7 @@ fn columns_that_are_no_tokens_are_asked_about_with_the_flags() {
             "if the first line is a row like the others, say --no-header",
         ),
     ] {
-        assert_says(&refused_as("a.csv", &numbers, named), &[said]);
+        refused_as("a.csv", &numbers, named).says(said);
     }
 }
 
@@ -118,14 +103,9 @@ fn tables_of_other_names_delimiters_and_headers_are_read_or_answered_with_the_fl
     good("a.tsv", quoted);
     // Without a header, and under the name of a plain text.
     let bare = rows.replacen("label,text\n", "", 1);
-    let no_header = Reading {
-        no_header: true,
-        ..Reading::default()
-    };
-    assert_says(
-        &refused_as("a.csv", &bare, no_header.clone()),
-        &["the columns are called 1 to 2", "--label 2"],
-    );
+    let no_header = reading(|r| r.no_header = true);
+    refused_as("a.csv", &bare, no_header.clone())
+        .says_all(&["the columns are called 1 to 2", "--label 2"]);
     let first = Reading {
         label: Some("1".into()),
         ..no_header
@@ -134,31 +114,19 @@ fn tables_of_other_names_delimiters_and_headers_are_read_or_answered_with_the_fl
         let data = load_as(name, &bare, first.clone()).unwrap();
         assert_eq!(everything(&data), plain, "{name}");
     }
-    let delimiter = |delimiter| Reading {
-        delimiter: Some(delimiter),
-        ..Reading::default()
-    };
+    let delimiter = |delimiter| reading(|r| r.delimiter = Some(delimiter));
     let bars = load_as("a.csv", rows.replace(',', "#"), delimiter('#')).unwrap();
     assert_eq!(everything(&bars), plain);
-    assert_says(
-        &refused_as("a.csv", &rows, delimiter('é')),
-        &["one ASCII character"],
-    );
-    assert_says(&refused("a.json", "[]"), &["one object per line", ".jsonl"]);
+    refused_as("a.csv", &rows, delimiter('é')).says("one ASCII character");
+    refused("a.json", "[]").says_all(&["one object per line", ".jsonl"]);
     // A log is plain text, and what is about rows is refused for it.
     let log = "12:00 started\n12:01 stopped\n".repeat(100);
-    let characters = Reading {
-        tokens: Some(TokenKind::Characters),
-        ..Reading::default()
-    };
+    let characters = reading(|r| r.tokens = Some(TokenKind::Characters));
     good("a.log", &log);
-    assert_says(
-        &refused_as("a.log", &log, characters),
-        &[
-            "--tokens is for a text of which the next token is predicted",
-            "--objective masked",
-        ],
-    );
+    refused_as("a.log", &log, characters).says_all(&[
+        "--tokens is for a text of which the next token is predicted",
+        "--objective masked",
+    ]);
 }
 
 #[test]
@@ -180,71 +148,49 @@ fn other_keys_of_json_are_understood_or_named() {
         shown_row(&ids, 2),
         "BOS 101 1 1 102 EOS (4 tokens), label `1`"
     );
-    assert_says(
-        &ids.describe().join("\n"),
-        &[
-            "label from key `label`; tokens from `input_ids`",
-            "keys not read: `id`",
-        ],
-    );
+    ids.says_all(&[
+        "label from key `label`; tokens from `input_ids`",
+        "keys not read: `id`",
+    ]);
     let sentence = good("a.jsonl", lines("label", "sentence", words));
     assert_eq!(
         shown_row(&sentence, 2),
         "BOS so 1 is 1 EOS (4 tokens), label `1`"
     );
-    assert_says(
-        &refused("a.jsonl", lines("label", "review", words)),
-        &[
-            "no key is called `tokens`, `input_ids`, `text`, `sentence`",
-            "`id`, `review`",
-            "--text KEY",
-        ],
-    );
-    assert_says(
-        &refused("a.jsonl", lines("stars", "text", words)),
-        &["no key is called `label`", "`id`, `stars`", "--label KEY"],
-    );
-    let named = |label: &str, text: &str| Reading {
-        label: Some(label.into()),
-        text: Some(text.into()),
-        ..Reading::default()
+    refused("a.jsonl", lines("label", "review", words)).says_all(&[
+        "no key is called `tokens`, `input_ids`, `text`, `sentence`",
+        "`id`, `review`",
+        "--text KEY",
+    ]);
+    refused("a.jsonl", lines("stars", "text", words)).says_all(&[
+        "no key is called `label`",
+        "`id`, `stars`",
+        "--label KEY",
+    ]);
+    let named = |label: &str, text: &str| {
+        reading(|r| {
+            r.label = Some(label.into());
+            r.text = Some(text.into());
+        })
     };
     for sequence in [list, words] {
         let text = lines("stars", "review", sequence);
         load_as("a.jsonl", text, named("stars", "review")).unwrap();
     }
     let both = lines("label", "text", words).replace("\"id\": ", "\"tokens\": [1, 2], \"id\": ");
-    assert_says(
-        &refused("a.jsonl", &both),
-        &["has both `tokens` and `text`", "--text tokens"],
-    );
+    refused("a.jsonl", &both).says_all(&["has both `tokens` and `text`", "--text tokens"]);
     load_as("a.jsonl", &both, named("label", "text")).unwrap();
-    let header = Reading {
-        no_header: true,
-        ..Reading::default()
-    };
-    assert_says(
-        &refused_as("a.jsonl", both, header),
-        &["--no-header is for tables"],
-    );
+    let header = reading(|r| r.no_header = true);
+    refused_as("a.jsonl", both, header).says("--no-header is for tables");
 }
 
 #[test]
 fn a_header_needs_one_label_and_tokens() {
     let header = |line: &str| refused("a.csv", format!("\n{line}\nx,a b\n"));
-    assert_says(
-        &header("text,class"),
-        &["no columns of the header (line 2)", "`text`, `class`"],
-    );
-    assert_says(&header("label,text,label"), &["2 columns of the header"]);
-    assert_says(
-        &header("label"),
-        &["line 2, `label`, is no header: it has 1 cell"],
-    );
-    assert_says(
-        &refused("a.csv", "label\nx\ny\n"),
-        &["no column beside `label`", "--delimiter tab"],
-    );
-    assert_says(&header("a,b,c,d,e,f,g,h,i,j"), &["`h`, and 2 more"]);
+    header("text,class").says_all(&["no columns of the header (line 2)", "`text`, `class`"]);
+    header("label,text,label").says("2 columns of the header");
+    header("label").says("line 2, `label`, is no header: it has 1 cell");
+    refused("a.csv", "label\nx\ny\n").says_all(&["no column beside `label`", "--delimiter tab"]);
+    header("a,b,c,d,e,f,g,h,i,j").says("`h`, and 2 more");
     good("a.csv", csv_of(&rows(40)).replacen("label", " label ", 1));
 }

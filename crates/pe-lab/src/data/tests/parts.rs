@@ -1,52 +1,40 @@
 //! Which rows are trained on, which are tested, and which are left out.
 
 use super::*;
+use crate::data::testing::{Says, reading};
 
 #[test]
 fn long_sequences_are_cut_and_bad_lines_left_out_as_asked_and_it_is_said() {
     let mut text = csv_of(&rows(30));
     text.push_str(&format!("x,{}\nx,\n,y\n", "first_x ".repeat(600)));
-    let reading = |max_len, skip_bad| Reading {
-        max_len,
-        skip_bad,
-        ..Reading::default()
+    let reading = |max_len, skip_bad| {
+        reading(|r| {
+            r.max_len = max_len;
+            r.skip_bad = skip_bad;
+        })
     };
-    assert_says(
-        &refused("a.csv", &text),
-        &[
-            "3 bad lines",
-            "600 tokens",
-            "--max-len 512",
-            "To leave them out, say --skip-bad 3",
-        ],
-    );
-    assert_says(
-        &refused_as("a.csv", &text, reading(None, 2)),
-        &["3 bad lines"],
-    );
+    refused("a.csv", &text).says_all(&[
+        "3 bad lines",
+        "600 tokens",
+        "--max-len 512",
+        "To leave them out, say --skip-bad 3",
+    ]);
+    refused_as("a.csv", &text, reading(None, 2)).says("3 bad lines");
     let data = load_as("a.csv", &text, reading(None, 3)).unwrap();
     assert_eq!(data.describe()[0], "30 rows of labelled sequences");
-    assert_says(
-        &data.describe().join("\n"),
-        &[
-            "3 bad lines left out, since --skip-bad allows 3: line 32: a sequence of 600 tokens",
-            "; line 33: has no tokens",
-        ],
-    );
+    data.says_all(&[
+        "3 bad lines left out, since --skip-bad allows 3: line 32: a sequence of 600 tokens",
+        "; line 33: has no tokens",
+    ]);
     let data = load_as("a.csv", &text, reading(Some(3), 2)).unwrap();
     assert_eq!(data.task().max_tokens(), 5);
-    assert_says(
-        &data.describe().join("\n"),
-        &[
-            "1 row cut after 3 tokens, as --max-len says",
-            "2 bad lines left out",
-        ],
-    );
+    data.says_all(&[
+        "1 row cut after 3 tokens, as --max-len says",
+        "2 bad lines left out",
+    ]);
     for wrong in [0, 1, 513] {
-        assert_says(
-            &refused_as("a.csv", &text, reading(Some(wrong), 3)),
-            &[&format!("--max-len is {wrong}; it takes from 2 to 512")],
-        );
+        refused_as("a.csv", &text, reading(Some(wrong), 3))
+            .says(&format!("--max-len is {wrong}; it takes from 2 to 512"));
     }
 }
 
@@ -57,22 +45,13 @@ fn tokens_that_training_never_sees_and_rows_of_one_token_are_refused_with_the_re
         format!("{},{},{},{}\n", cell(1), cell(2), cell(3), i % 2)
     });
     let numbers = format!("a,b,c,label\n{}", numbers.collect::<String>());
-    let cells = Reading {
-        tokens: Some(TokenKind::Cells),
-        ..Reading::default()
-    };
-    assert_says(
-        &refused_as("a.csv", &numbers, cells),
-        &[
-            "100 % of the tokens of the test do not occur in training, such as `0.",
-            "read numbers as numbers with --tokens numbers",
-            "--tokens characters",
-        ],
-    );
-    let characters = Reading {
-        tokens: Some(TokenKind::Characters),
-        ..Reading::default()
-    };
+    let cells = reading(|r| r.tokens = Some(TokenKind::Cells));
+    refused_as("a.csv", &numbers, cells).says_all(&[
+        "100 % of the tokens of the test do not occur in training, such as `0.",
+        "read numbers as numbers with --tokens numbers",
+        "--tokens characters",
+    ]);
+    let characters = reading(|r| r.tokens = Some(TokenKind::Characters));
     load_as("a.csv", &numbers, characters.clone()).unwrap();
     let genes = (0..60).map(|i| {
         format!(
@@ -82,18 +61,13 @@ fn tokens_that_training_never_sees_and_rows_of_one_token_are_refused_with_the_re
         )
     });
     let genes = format!("label,gene\n{}", genes.collect::<String>());
-    assert_says(
-        &refused("a.csv", &genes),
-        &["60 of 60 rows have only one token", "--tokens characters"],
-    );
+    refused("a.csv", &genes)
+        .says_all(&["60 of 60 rows have only one token", "--tokens characters"]);
     let data = load_as("a.csv", &genes, characters).unwrap();
-    assert_says(&shown_row(&data, 1), &["BOS a c g t a c g t"]);
+    shown_row(&data, 1).says("BOS a c g t a c g t");
     // The end of a text in another alphabet.
     let text = "abc ".repeat(900) + &"\u{3b1}\u{3b2}\u{3b3} ".repeat(100);
-    assert_says(
-        &refused("a.txt", text),
-        &["75 % of the characters of the last tenth"],
-    );
+    refused("a.txt", text).says("75 % of the characters of the last tenth");
 }
 
 /// 200 rows of 3 to 22 tokens.
@@ -121,16 +95,10 @@ fn the_longest_rows_stay_in_training_if_asked() {
     };
     let usual = good("a.csv", mixed_lengths());
     assert!(beyond(&usual) > 0 && *usual.task().train_lengths().end() < 22);
-    let all = Reading {
-        no_beyond: true,
-        ..Reading::default()
-    };
+    let all = reading(|r| r.no_beyond = true);
     let all = load_as("a.csv", mixed_lengths(), all).unwrap();
     assert_eq!((beyond(&all), all.task().train_lengths()), (0, 3..=22));
-    assert_says(
-        &all.describe().join("\n"),
-        &["no test beyond the training lengths: --no-beyond keeps the longest rows in training"],
-    );
+    all.says("no test beyond the training lengths: --no-beyond keeps the longest rows in training");
 }
 
 #[test]
@@ -151,20 +119,14 @@ fn with_folds_no_row_is_left_out_as_too_long() {
     for task in data.tasks() {
         assert_eq!(task.train_lengths(), 3..=22);
     }
-    assert_says(
-        &data.describe().join("\n"),
-        &["with --folds every row is tested once, the longest ones too"],
-    );
+    data.says("with --folds every row is tested once, the longest ones too");
     let test = Source {
         test: Some(file.clone()),
-        reading: Reading {
-            no_beyond: true,
-            ..Reading::default()
-        },
+        reading: reading(|r| r.no_beyond = true),
         ..Source::from(file.as_path())
     };
     let message = DataTask::read(&test).unwrap_err().to_string();
-    assert_says(&message, &["--no-beyond", "leave it out with --test"]);
+    message.says_all(&["--no-beyond", "leave it out with --test"]);
 }
 
 #[test]
@@ -221,10 +183,7 @@ fn folds_test_every_row_once_and_equal_rows_together() {
     assert_eq!(tested, (0..120).collect::<Vec<_>>());
     for wrong in [0, 1, 21] {
         let message = of(wrong).unwrap_err().to_string();
-        assert_says(
-            &message,
-            &[&format!("--folds is {wrong}; it takes from 2 to 20")],
-        );
+        message.says(&format!("--folds is {wrong}; it takes from 2 to 20"));
     }
 }
 
@@ -257,24 +216,18 @@ fn a_test_file_is_tested_and_all_rows_of_the_other_are_trained_on() {
     );
     assert_eq!((task.test_set(2).len(), task.test_set(31).len()), (25, 30));
     assert_eq!(data.spec().test.as_ref().unwrap().file, "b.tsv");
-    assert_says(
-        &data.describe().join("\n"),
-        &[
-            "200 rows to train on, 55 held out",
-            "tested on the rows of b.tsv",
-            "b.tsv: label from column `label`",
-        ],
-    );
+    data.says_all(&[
+        "200 rows to train on, 55 held out",
+        "tested on the rows of b.tsv",
+        "b.tsv: label from column `label`",
+    ]);
     // A few longer ones have no test of their own, and one sequence is known by heart.
     let data = of(&format!("{some}y\t{long}\nx\tw0 w0 w0\n")).unwrap();
     assert_eq!(data.task().train_lengths(), 2..=30);
-    assert_says(
-        &data.describe().join("\n"),
-        &[
-            "1 rows of the test file are longer than those in training",
-            "whose sequence is also in training: 1;",
-        ],
-    );
+    data.says_all(&[
+        "1 rows of the test file are longer than those in training",
+        "whose sequence is also in training: 1;",
+    ]);
     for (rows, said) in [
         (
             "z\tw1 w2\nx\tw1 w2\n",
@@ -285,15 +238,15 @@ fn a_test_file_is_tested_and_all_rows_of_the_other_are_trained_on() {
         ("", "has no row of data"),
     ] {
         let message = of(rows).unwrap_err().to_string();
-        assert_says(&message, &["b.tsv", said]);
+        message.says_all(&["b.tsv", said]);
     }
     let unknown: String = (0..25)
         .map(|i| format!("{}\tq{} r{}\n", ["x", "y"][i % 2], i % 9, i % 4))
         .collect();
-    assert_says(
-        &of(&unknown).unwrap_err().to_string(),
-        &["100 % of the tokens of the test"],
-    );
+    of(&unknown)
+        .unwrap_err()
+        .to_string()
+        .says("100 % of the tokens of the test");
 }
 
 /// What the test holds is said of its file.

@@ -1,6 +1,7 @@
 //! Files and lines that cannot be used are named with what is wrong.
 
 use super::*;
+use crate::data::testing::Says;
 
 #[test]
 fn a_file_that_is_none_is_named() {
@@ -11,7 +12,7 @@ fn a_file_that_is_none_is_named() {
             message.starts_with(&path.display().to_string()),
             "{message}"
         );
-        assert_says(&message, parts);
+        message.says_all(parts);
     };
     says(
         &folder.path().join("no.csv"),
@@ -22,8 +23,8 @@ fn a_file_that_is_none_is_named() {
         &["holds no folder; it takes one folder for each class"],
     );
     let names = [".csv", ".jsonl", ".ndjson", ".txt"];
-    assert_says(&refused("a.xlsx", "x"), &names);
-    assert_says(&refused("data", "x"), &names);
+    refused("a.xlsx", "x").says_all(&names);
+    refused("data", "x").says_all(&names);
     let large = folder.path().join("large.csv");
     let file = File::create(&large).unwrap();
     file.set_len(MAX_BYTES + 1).unwrap(); // a sparse file: nothing is written
@@ -34,20 +35,11 @@ fn a_file_that_is_none_is_named() {
 #[test]
 fn lines_columns_and_different_tokens_have_bounds() {
     let header = "label,".repeat(40 << 20);
-    assert_says(
-        &refused("a.csv", &header),
-        &["line 1 has 251,658,240 bytes", "16,777,216"],
-    );
+    refused("a.csv", &header).says_all(&["line 1 has 251,658,240 bytes", "16,777,216"]);
     let long = format!("{{\"label\": 1, \"text\": [{}", "0,".repeat(MAX_LINE));
-    assert_says(
-        &refused("a.jsonl", format!("{{}}\n{long}")),
-        &["line 2 has 33,554,4", "16,777,216"],
-    );
+    refused("a.jsonl", format!("{{}}\n{long}")).says_all(&["line 2 has 33,554,4", "16,777,216"]);
     let columns = |count: usize| format!("label{}\nx,1\n", ",c".repeat(count - 1));
-    assert_says(
-        &refused("a.csv", columns(MAX_COLUMNS + 1)),
-        &["line 1 has 10,001 columns, more than 10,000"],
-    );
+    refused("a.csv", columns(MAX_COLUMNS + 1)).says("line 1 has 10,001 columns, more than 10,000");
     assert!(!refused("a.csv", columns(MAX_COLUMNS)).contains("columns, more than"));
     assert!(refused("a.csv", "x".repeat(MAX_LINE)).contains("no columns of the header"));
     // 400 different tokens in a row.
@@ -56,13 +48,10 @@ fn lines_columns_and_different_tokens_have_bounds() {
         format!("{},{}\n", row % 2, tokens.collect::<String>())
     };
     let text: String = (0..MAX_WORDS / 400 + 2).map(row).collect();
-    assert_says(
-        &refused("a.csv", format!("label,text\n{text}")),
-        &[
-            "more than 4,000,000 different tokens up to line 10,003",
-            "--tokens characters",
-        ],
-    );
+    refused("a.csv", format!("label,text\n{text}")).says_all(&[
+        "more than 4,000,000 different tokens up to line 10,003",
+        "--tokens characters",
+    ]);
 }
 
 #[test]
@@ -85,10 +74,7 @@ fn a_file_with_nothing_in_it_is_refused() {
         }
     }
     for header in ["label,text", "label,text\n", "label,text\r\n\r\n"] {
-        assert_says(
-            &refused("a.csv", header),
-            &["no row of data", "at least 20"],
-        );
+        refused("a.csv", header).says_all(&["no row of data", "at least 20"]);
     }
 }
 
@@ -112,22 +98,16 @@ fn bad_rows_are_listed_with_their_lines_up_to_five() {
     // Lines are counted alike with Windows line ends, and after rows of several lines.
     assert_eq!(refused("a.csv", text.replace('\n', "\r\n")), message);
     let text = csv_of(&rows(20)) + "x,\"a\nb\nc\"\n,d\n";
-    assert_says(
-        &refused("a.csv", text),
-        &["1 bad line\n", "line 25: has no label"],
-    );
+    refused("a.csv", text).says_all(&["1 bad line\n", "line 25: has no label"]);
 }
 
 #[test]
 fn a_quote_that_is_not_closed_swallows_no_row_in_silence() {
     let text = csv_of(&rows(20)) + "x,\"a b\ny,c d\ny,e f\n";
-    assert_says(
-        &refused("a.csv", text),
-        &[
-            "line 22: a double quote is not closed",
-            "goes on to line 24",
-        ],
-    );
+    refused("a.csv", text).says_all(&[
+        "line 22: a double quote is not closed",
+        "goes on to line 24",
+    ]);
     // A closed one with a blank behind it is a row of two lines.
     for row in ["x,\"p\nq\" \n", "\"x\" ,\"p\nq\"\n"] {
         let text = csv_of(&rows(20)) + row;
@@ -138,13 +118,10 @@ fn a_quote_that_is_not_closed_swallows_no_row_in_silence() {
     }
     // Two quotes that are not closed are as many as one that is.
     let text = csv_of(&rows(20)) + "x,\"hello\ny,\"world\ny,e f\n";
-    assert_says(
-        &refused("a.csv", text),
-        &[
-            "line 22: a double quote is not closed",
-            "goes on to line 23",
-        ],
-    );
+    refused("a.csv", text).says_all(&[
+        "line 22: a double quote is not closed",
+        "goes on to line 23",
+    ]);
 }
 
 #[test]
@@ -160,8 +137,8 @@ fn bad_json_is_listed_with_line_and_column() {
         .collect();
     let says = |line: &str, parts: &[&str]| {
         let message = refused("a.jsonl", format!("{good_lines}\n{line}\n"));
-        assert_says(&message, &["1 bad line\n  line 32: "]);
-        assert_says(&message, parts);
+        message.says("1 bad line\n  line 32: ");
+        message.says_all(parts);
     };
     says(
         r#"{"label": "x", "tokens": ["a"}"#,
@@ -216,18 +193,15 @@ fn a_byte_that_is_not_utf8_is_found_on_its_line() {
     let mut csv = csv_of(&rows(30)).into_bytes();
     csv.extend(b"x,caf\xe9 a\ny,\xffb\n");
     let message = refused("a.csv", &csv);
-    assert_says(
-        &message,
-        &[
-            "2 bad lines",
-            "line 32: byte 6 of the line, 0xe9, is not UTF-8; save the file as UTF-8",
-            "line 33: byte 3 of the line, 0xff",
-        ],
-    );
+    message.says_all(&[
+        "2 bad lines",
+        "line 32: byte 6 of the line, 0xe9, is not UTF-8; save the file as UTF-8",
+        "line 33: byte 3 of the line, 0xff",
+    ]);
     for name in ["a.jsonl", "a.txt"] {
-        assert_says(&refused(name, &csv), &["line 32: byte 6"]);
+        refused(name, &csv).says("line 32: byte 6");
     }
-    assert_says(&refused("a.csv", b"\xff\xfel\0a\0"), &["UTF-16", "UTF-8"]);
+    refused("a.csv", b"\xff\xfel\0a\0").says_all(&["UTF-16", "UTF-8"]);
 }
 
 #[test]
@@ -237,38 +211,23 @@ fn a_line_of_a_million_characters_is_an_error_in_a_few_words() {
     let csv = |text: &str| refused("a.csv", csv_of(&rows(30)) + "x," + text + "\n");
     let message = csv(&many);
     assert!(message.len() < 400, "{} bytes", message.len());
-    assert_says(
-        &message,
-        &[
-            "line 32: a sequence of 350,000 tokens",
-            "at most 512",
-            "square of the length",
-        ],
-    );
+    message.says_all(&[
+        "line 32: a sequence of 350,000 tokens",
+        "at most 512",
+        "square of the length",
+    ]);
     let message = csv(&one);
     assert!(message.len() < 400, "{} bytes", message.len());
-    assert_says(
-        &message,
-        &[
-            "line 32: `aaaa",
-            "…` is one label or token of more than 1,000",
-        ],
-    );
+    message.says_all(&[
+        "line 32: `aaaa",
+        "…` is one label or token of more than 1,000",
+    ]);
     let tokens = format!(r#"{{"label": 1, "tokens": [{}1]}}"#, "1,".repeat(499_999));
-    assert_says(
-        &refused("a.jsonl", tokens),
-        &["line 1: a sequence of 500,000 tokens"],
-    );
+    refused("a.jsonl", tokens).says("line 1: a sequence of 500,000 tokens");
     let text = format!(r#"{{"label": 1, "text": "{many}"}}"#);
-    assert_says(
-        &refused("a.jsonl", text),
-        &["line 1: a sequence of 350,000 tokens"],
-    );
+    refused("a.jsonl", text).says("line 1: a sequence of 350,000 tokens");
     let deep = format!(r#"{{"label": 1, "x": {}"#, "[".repeat(1_000_000));
-    assert_says(
-        &refused("a.jsonl", deep),
-        &["line 1: EOF while parsing a list (column 1000018 of"],
-    );
+    refused("a.jsonl", deep).says("line 1: EOF while parsing a list (column 1000018 of");
     // The longest sequence there may be is one.
     good(
         "a.csv",
@@ -280,24 +239,16 @@ fn a_line_of_a_million_characters_is_an_error_in_a_few_words() {
 
 #[test]
 fn too_few_rows_one_class_and_too_many_are_refused() {
-    assert_says(
-        &refused("a.csv", csv_of(&rows(19))),
-        &["has 19 rows", "at least 20"],
-    );
+    refused("a.csv", csv_of(&rows(19))).says_all(&["has 19 rows", "at least 20"]);
     good("a.csv", csv_of(&rows(20)));
     let mut one = rows(25);
     one.iter_mut().for_each(|row| row.0 = "same");
-    assert_says(
-        &refused("a.csv", csv_of(&one)),
-        &["all 25 rows have the label `same`"],
-    );
+    refused("a.csv", csv_of(&one)).says("all 25 rows have the label `same`");
     let numbers: String = (0..2002)
         .map(|row| format!("{},a b {row}\n", row / 2))
         .collect();
-    assert_says(
-        &refused("a.csv", format!("label,text\n{numbers}")),
-        &["has 1,001 different labels, more than 1,000"],
-    );
+    refused("a.csv", format!("label,text\n{numbers}"))
+        .says("has 1,001 different labels, more than 1,000");
     let rest = numbers
         .rsplit_once("1000,")
         .unwrap()
@@ -329,25 +280,16 @@ fn a_class_that_cannot_be_on_both_sides_is_named() {
 #[test]
 fn sequences_of_one_token_have_no_order() {
     let text: String = (0..30).map(|row| format!("{},w{row}\n", row % 2)).collect();
-    assert_says(
-        &refused("a.csv", format!("label,text\n{text}")),
-        &[
-            "30 of 30 rows have only one token",
-            "separate tokens by spaces",
-        ],
-    );
+    refused("a.csv", format!("label,text\n{text}")).says_all(&[
+        "30 of 30 rows have only one token",
+        "separate tokens by spaces",
+    ]);
 }
 
 #[test]
 fn a_text_that_says_too_little_is_refused() {
-    assert_says(
-        &refused("a.txt", "ab ".repeat(666)),
-        &["has 1998 characters", "at least 2,000"],
-    );
+    refused("a.txt", "ab ".repeat(666)).says_all(&["has 1998 characters", "at least 2,000"]);
     for text in ["a".repeat(3000), "ab".repeat(2000) + &"c".repeat(1000)] {
-        assert_says(
-            &refused("a.txt", text),
-            &["nothing is left to guess", "length 32"],
-        );
+        refused("a.txt", text).says_all(&["nothing is left to guess", "length 32"]);
     }
 }

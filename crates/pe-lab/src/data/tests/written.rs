@@ -1,6 +1,7 @@
 //! Answers that are written after their prompts.
 
 use super::*;
+use crate::data::testing::Says;
 
 /// Rows with a prompt and an answer: each of `rows` numbers, and the words of its digits.
 fn answers(rows: usize) -> String {
@@ -153,10 +154,7 @@ fn an_answer_with_an_unknown_word_is_said_to_be_wrong() {
     source.reading.objective = Some(Objective::Answer);
     let data = DataTask::read(&source).unwrap();
     let lines = data.describe().join("\n");
-    assert!(
-        lines.contains("1 of the tested answers hold a token that training does not have"),
-        "{lines}"
-    );
+    lines.says("1 of the tested answers hold a token that training does not have");
     let task = data.task();
     let how = task.generation().unwrap();
     let set = task.test_set(2);

@@ -1,5 +1,6 @@
 use super::super::super::rows;
 use super::*;
+use crate::data::testing::{Says, reading, rows};
 
 const TWO: &str = "id,time,x,y,label\na,1,0.7,?,left\nb,0,-2,,right\n\na,0,0.5,1,left\nb,0.5,3,4,right\na,2,9,9,left\n";
 
@@ -11,11 +12,10 @@ struct Read {
 }
 
 fn read_as(text: &str, labels: Labels, change: impl Fn(&mut Reading)) -> Result<Read, String> {
-    let mut reading = Reading {
-        id: Some("id".into()),
-        time: Some("time".into()),
-        ..Reading::default()
-    };
+    let mut reading = reading(|r| {
+        r.id = Some("id".into());
+        r.time = Some("time".into());
+    });
     change(&mut reading);
     let mut rows = Collector::new(&Reading::default());
     let form = match text.starts_with('{') {
@@ -120,20 +120,14 @@ fn times_say_the_order_and_uneven_ones_more() {
 #[test]
 fn columns_are_as_the_flags_say() {
     let twice = said(TWO, |reading| reading.group = Some("label".into()));
-    assert!(
-        twice.contains("--label and --group both name `label`"),
-        "{twice}"
-    );
+    twice.says("--label and --group both name `label`");
     let Read { rows, notes, .. } = read_as(TWO, Labels::Needed, |reading| {
         reading.columns = Some(vec!["y".into()]);
         reading.time = None;
     })
     .unwrap();
     assert_eq!(rows.words, ["?", "1", "9", "4"]);
-    assert!(
-        notes[0].contains("in the order of the file; one channel: `y`"),
-        "{notes:?}"
-    );
+    notes[0].says("in the order of the file; one channel: `y`");
     assert!(
         notes.contains(&"columns not read: `time`, `x`".to_string()),
         "{notes:?}"
@@ -148,77 +142,28 @@ fn columns_are_as_the_flags_say() {
 
 #[test]
 fn what_cannot_be_used_is_named_with_its_lines_and_values() {
-    for (from, to, what) in [
-        (
-            "a,2,9,9,left",
-            "a,2,9,9,right",
-            "line 7: series `a`: the label is `right`, and `left` on line 2",
-        ),
-        (
-            "a,2,9,9,left",
-            "a,2,9,9,",
-            "line 7: series `a`: the label `label` is empty",
-        ),
-        (
-            "a,2,9",
-            "a,1.0,9",
-            "line 7: series `a`: the time `1.0` is that of line 2 too",
-        ),
-        (
-            "a,2,9",
-            "a,x,9",
-            "line 7: series `a`: the time `time` is `x`, and the other times are numbers",
-        ),
-        (
-            "a,2,9",
-            "a,inf,9",
-            "line 7: series `a`: the time `time` is `inf`",
-        ),
-        (
-            "a,2,9",
-            "a,-9007199254740993,9",
-            "line 7: series `a`: the time `time` is `-9007199254740993`, and from 2^53 on f64",
-        ),
-        (
-            "a,2,9",
-            "a,2024-05-17,9",
-            "line 7: series `a`: the time `time` is `2024-05-17`, and the other times are numbers",
-        ),
-        (
-            "a,2,9,9",
-            "a,2,x,9",
-            "line 7: series `a`: column `x`: `x` is no number",
-        ),
-        (
-            "a,2,9,9",
-            "a,2,9,inf",
-            "line 7: series `a`: column `y`: `inf` is no number",
-        ),
-        ("a,2,9,9", ",2,9,9", "line 7: `id` is empty"),
-        (
-            "a,2,9,9,left",
-            "a,2,9,9,left,1",
-            "line 7: 6 fields, and the header has 5",
-        ),
-        (
-            "a,2,9,9,left",
-            "a,2,\"9,9,left\na,3,1,1,left",
-            "line 7: a double quote is not closed",
-        ),
-        (
-            ",label\n",
-            ",class\n",
-            "--id reads the label of each series from a column `label`",
-        ),
-    ] {
+    for [from, to, what] in rows(
+        r#"
+        a,2,9,9,left | a,2,9,9,right              | line 7: series `a`: the label is `right`, and `left` on line 2
+        a,2,9,9,left | a,2,9,9,                   | line 7: series `a`: the label `label` is empty
+        a,2,9        | a,1.0,9                    | line 7: series `a`: the time `1.0` is that of line 2 too
+        a,2,9        | a,x,9                      | line 7: series `a`: the time `time` is `x`, and the other times are numbers
+        a,2,9        | a,inf,9                    | line 7: series `a`: the time `time` is `inf`
+        a,2,9        | a,-9007199254740993,9      | line 7: series `a`: the time `time` is `-9007199254740993`, and from 2^53 on f64
+        a,2,9        | a,2024-05-17,9             | line 7: series `a`: the time `time` is `2024-05-17`, and the other times are numbers
+        a,2,9,9      | a,2,x,9                    | line 7: series `a`: column `x`: `x` is no number
+        a,2,9,9      | a,2,9,inf                  | line 7: series `a`: column `y`: `inf` is no number
+        a,2,9,9      | ,2,9,9                     | line 7: `id` is empty
+        a,2,9,9,left | a,2,9,9,left,1             | line 7: 6 fields, and the header has 5
+        a,2,9,9,left | a,2,"9,9,left⏎a,3,1,1,left | line 7: a double quote is not closed
+        ,label⏎      | ,class⏎                    | --id reads the label of each series from a column `label`
+        "#,
+    ) {
         let message = said(&TWO.replacen(from, to, 1), |_| ());
         assert!(message.contains(what), "{what}\n{message}");
     }
     let no_time = said(TWO, |reading| reading.time = None);
-    assert!(
-        no_time.contains("the column `time` sounds like a time: say --time `time`"),
-        "{no_time}"
-    );
+    no_time.says("the column `time` sounds like a time: say --time `time`");
     for (from, to) in [("a,2,9,9,left", ",2,9,9,left"), ("a,2,9,9", "a,2,9,9,9")] {
         let message = said(&TWO.replacen(from, to, 1), |reading| reading.skip_bad = 9);
         let cannot_be_skipped = !message.contains("--skip-bad");
@@ -238,8 +183,5 @@ fn what_cannot_be_used_is_named_with_its_lines_and_values() {
     )
     .unwrap();
     assert_eq!(names, ["a"]);
-    assert!(
-        notes.last().unwrap().contains("1 bad line left out"),
-        "{notes:?}"
-    );
+    notes.last().unwrap().says("1 bad line left out");
 }

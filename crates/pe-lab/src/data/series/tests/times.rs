@@ -1,6 +1,7 @@
 //! Dates and times as others write them.
 
 use super::*;
+use crate::data::testing::Says;
 
 #[test]
 fn dates_as_others_write_them_are_days_and_the_step_is_told() {
@@ -45,8 +46,8 @@ fn dates_as_others_write_them_are_days_and_the_step_is_told() {
         let times: Vec<String> = weeks(300).map(write).collect();
         let data = read(&at(&times), timed).unwrap_or_else(|why| panic!("{}: {why}", times[0]));
         let said = said(&data);
-        assert_says(&said, how);
-        assert_says(&said, "steps of time: each of 7 days");
+        said.says(how);
+        said.says("steps of time: each of 7 days");
         batches.push(data.task().train_batch(1, 2, 8));
     }
     assert!(batches.iter().all(|batch| *batch == batches[0]));
@@ -67,10 +68,7 @@ fn months_and_quarters_in_one_column_or_two_are_the_same_times() {
     };
     let one = at(&quarters(|year, quarter| format!("{year} Q{quarter}")));
     let one = read(&one, timed).unwrap();
-    assert_says(
-        &said(&one),
-        "steps of time: 91 days (the shortest 90 days, the longest 92 days)",
-    );
+    one.says("steps of time: 91 days (the shortest 90 days, the longest 92 days)");
     for (name, write) in [
         (
             "t",
@@ -87,10 +85,7 @@ fn months_and_quarters_in_one_column_or_two_are_the_same_times() {
     ] {
         let text = at(&quarters(write)).replacen('t', &name.replace(',', ";"), 1);
         let data = read(&text, |reading| reading.time = Some(name.into())).unwrap();
-        assert_says(
-            &said(&data),
-            &format!("positions are the times of `{name}`"),
-        );
+        data.says(&format!("positions are the times of `{name}`"));
         assert_eq!(
             data.task().train_batch(1, 2, 8),
             one.task().train_batch(1, 2, 8),
@@ -102,15 +97,12 @@ fn months_and_quarters_in_one_column_or_two_are_the_same_times() {
     let text =
         at(&quarters(|year, quarter| format!("{year};{quarter}"))).replacen('t', "year;quarter", 1);
     let wrong = read(&text, |reading| reading.time = Some("year,month".into())).unwrap_err();
-    assert_says(&wrong, "--time names `month`, and there is no such column");
+    wrong.says("--time names `month`, and there is no such column");
     let times: Vec<String> = (0..300)
         .map(|nth| format!("{}/1/{}", nth % 12 + 1, 1950 + nth / 12))
         .collect();
     let wrong = read(&at(&times), timed).unwrap_err();
-    assert_says(
-        &wrong,
-        "dates such as `2/1/1950`, which may begin with the day or with the month",
-    );
+    wrong.says("dates such as `2/1/1950`, which may begin with the day or with the month");
 }
 
 #[test]
@@ -127,18 +119,12 @@ fn the_one_column_of_dates_is_the_time_and_two_are_asked_about() {
         .unwrap();
     }
     let data = read(&text, |_| ()).unwrap();
-    assert_says(
-        &said(&data),
-        "time: column `when`, found by its dates; --time and --columns say otherwise",
-    );
+    data.says("time: column `when`, found by its dates; --time and --columns say otherwise");
     assert!(data.task().has_times());
     assert_eq!(data.task().vector_width(), Some(2));
     // Whoever names the columns says that no time is wanted.
     let named = read(&text, |reading| reading.columns = Some(vec!["x".into()])).unwrap();
     assert!(!named.task().has_times());
     let asked = read(&two, |_| ()).unwrap_err();
-    assert_says(
-        &asked,
-        "the cells of `when` and of `then` are dates; say which are the times with --time",
-    );
+    asked.says("the cells of `when` and of `then` are dates; say which are the times with --time");
 }
