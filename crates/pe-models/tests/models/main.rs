@@ -294,7 +294,7 @@ fn model_types_of_transformers() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(
-        read.len() >= 157 && compared >= 2_000,
+        read.len() >= 158 && compared >= 2_000,
         "{}, {compared}",
         read.len()
     );
