@@ -15,7 +15,7 @@ from common import VALUES
 
 NAMES = re.compile(
     r"relative_attention_bias.weight|(position_embeddings|embed_positions|wpe|rel_embeddings).weight$|embeddings.position_embeddings$|"
-    r"relative_position_bias_table|pos_conv_embed.conv.(bias|parametrizations.weight.original1)|continuous_position_bias_mlp.*(weight|bias)$"
+    r"relative_position_bias_table|self.pos_(key|query)_proj|pos_conv_embed.conv.(bias|parametrizations.weight.original1)|continuous_position_bias_mlp.*(weight|bias)$"
 )
 BOTH = {"max_position_embeddings": 96}
 WIDE = {"hidden_size": 96, "num_attention_heads": 4, "num_hidden_layers": 2}
@@ -54,7 +54,7 @@ def sizes(file):
             # What is trained together: a weight and its bias, the tables of a stage, of one layer out of many that are alike.
             place = re.sub(r"(blocks?|layers|layer)[.][0-9]+", r"\1.#", name) if "encoder.layers" not in name or "blocks" not in name else (
                 re.sub(r"blocks[.][0-9]+", "blocks.#", name))  # fmt: skip
-            tables.setdefault(re.sub(r"(conv|mlp).*", "", place), {})[place] = table.numel()
+            tables.setdefault(re.sub(r"(conv|mlp).*|.*(pos_(key|query)_proj|rel_embeddings).*", "", place), {})[place] = table.numel()
     found = [sum(parts.values()) for parts in tables.values()]
     return sorted(found + [0] * (file["model_type"] in ("bloom", "mpt")))
 

@@ -25,26 +25,37 @@ const OTHERS: [&str; 4] = [
 ];
 
 /// The types of parts that name none, by the type of the whole and the name of the part; without a row they are named after the whole.
+#[rustfmt::skip]
 const TYPES: &[(&str, &str, &str)] = &[
     ("blt", "decoder_config", "blt_local_decoder"),
     ("blt", "encoder_config", "blt_local_encoder"),
     ("blt", "global_config", "blt_global_transformer"),
+    ("chmv2", "backbone_config", "dinov3_vit"),
+    ("colqwen2", "vlm_config", "qwen2_vl"),
     ("cosmos3_omni", "vision_config", "qwen3_vl_vision"),
+    ("csm", "codec_config", "mimi"),
+    ("csm", "depth_decoder_config", "csm_depth_decoder_model"),
     ("diffusion_gemma", "vision_config", "gemma4_vision"),
+    ("esmfold2", "esmc_config", "esmc"),
     ("glm46v", "vision_config", "glm4v_vision"),
     ("glmga", "vision_config", "glm4v_vision"),
-    (
-        "hyperclovax_vision_v2",
-        "vision_config",
-        "qwen2_5_vl_vision",
-    ),
+    ("hyperclovax_vision_v2", "vision_config", "qwen2_5_vl_vision"),
+    ("kyutai_speech_to_text", "codec_config", "mimi"),
+    ("lasr_ctc", "encoder_config", "lasr_encoder"),
     ("lighton_ocr", "vision_config", "pixtral"),
     ("llama4", "vision_config", "llama4_vision_model"),
     ("mistral3", "vision_config", "pixtral"),
     ("mistral_large4", "vision_config", "pixtral"),
+    ("moshi", "audio_encoder_config", "mimi"),
+    ("nemotron3_5_transcribe_audio", "asr_config", "nemotron3_5_transcribe_asr_audio"),
+    ("neucodec", "semantic_model_config", "wav2vec2-bert"),
+    ("pe_audio_video_encoder", "audio_config", "pe_audio_encoder"),
+    ("pe_audio_video_encoder", "video_config", "pe_video_encoder"),
+    ("pi0", "dit_config", "gemma"),
     ("step3p7", "vision_config", "step3p5_vision"),
     ("t5gemma", "decoder", "t5_gemma_module"),
     ("t5gemma", "encoder", "t5_gemma_module"),
+    ("xcodec2", "semantic_model_config", "wav2vec2-bert"),
 ];
 
 impl HfConfig {

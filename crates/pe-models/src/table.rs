@@ -111,6 +111,7 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
         "its layers with windows have heads of other widths, in fields whose names start with `swa_`",
     ),
     ("glm5_next_text", "its attention has no positions"),
+    ("hrm_text", "each layer runs several times"),
     (
         "inkling2_text",
         "its attention has other positions than rotations",
@@ -144,6 +145,36 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     (
         "zaya",
         "its queries are mixed with those before them, which was not compared",
+    ),
+    (
+        "edgetam_video sam2_video sam3_tracker_video",
+        "only its memory of earlier frames rotates, in heads of its own sizes",
+    ),
+    ("efficientloftr", "its heads turn by different frequencies"),
+    (
+        "gemma4_vision",
+        "each half of a head rotates as a head of its own",
+    ),
+    (
+        "lightglue",
+        "its frequencies are learned, and stand in its weights",
+    ),
+    (
+        "nemotron3_diarization",
+        "its `audio_config` is what rotates: read its `parts`",
+    ),
+    (
+        "nemotron_asr_streaming_encoder",
+        "its relative positions are no rotations",
+    ),
+    ("qwen2_5_omni_dit", "only the first of its heads rotates"),
+    (
+        "sam3_vit_model",
+        "its layers count patches in different units",
+    ),
+    (
+        "blt_global_transformer esmfold2 t5_gemma_module unlimited_ocr_text unlimited_ocr_vision voxtral_realtime_text",
+        "it was not compared with its own code",
     ),
     (
         "zamba2",
@@ -204,7 +235,6 @@ pub(super) const FAMILIES: &[Family] = &[
     family("bailing_hybrid", Interleaved, [42, 2560, 32, 262144]).base(6e6).latent(128, 64).kinds(LinearBut(6, "layer_group_size")),
     family("bamba", Halves, [32, 4096, 32, 262144]).shares(Share::Half).kinds(Indices("attn_layer_indices")),
     family("bitnet", Halves, [30, 2560, 20, 2048]).base(5e5),
-    family("blt_global_transformer", Interleaved, [25, 2048, 16, 4096]).base(5e5).divided(),
     family("blt_local_decoder", Interleaved, [9, 1024, 16, 24576]).base(5e5).divided(),
     family("blt_local_encoder", Interleaved, [1, 1024, 16, 24576]).base(5e5).divided().unread(&["head_dim", "sliding_window"]),
     family("blt_patcher", Interleaved, [14, 768, 12, 8192]).window(512).everywhere(),
@@ -221,7 +251,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("csm", Halves, [16, 2048, 32, 2048]).base(5e5),
     family("csm_depth_decoder_model", Halves, [4, 1024, 8, 33]).base(5e5),
     family("cwm", Halves, [64, 6144, 48, 131072]).base(1e6).d_head(128).kinds(FirstOf(4, "")).window(8192).rope(CWM),
-    family("deepseek_ocr2_text", Halves, [32, 4096, 32, 2048]),
+    family("deepseek_ocr2_text", Halves, [32, 4096, 32, 2048]).divided(),
     family("deepseek_v2", Interleaved, [32, 4096, 32, 2048]).latent(128, 64),
     family("deepseek_v3", Interleaved, [61, 7168, 128, 4096]).latent(128, 64).interleave_flag(),
     family("deepseek_v32", Interleaved, [61, 7168, 128, 163840]).latent(128, 64),
@@ -288,7 +318,6 @@ pub(super) const FAMILIES: &[Family] = &[
     family("gte", Halves, [12, 768, 12, 8192]).base(16e4),
     family("helium", Interleaved, [24, 2560, 20, 4096]).base(1e5).d_head(128),
     family("higgs_audio_v2", Halves, [28, 3072, 24, 2048]).width(Width::HeadOrDivided(128)).rope(HIGGS),
-    family("hrm_text", Halves, [16, 1536, 12, 2048]).d_head(128),
     family("hunyuan_v1_dense", Halves, [32, 4096, 32, 2048]).scalings(Scalings::Alpha),
     family("hunyuan_v1_moe", Halves, [32, 4096, 32, 2048]).scalings(Scalings::Alpha),
     family("hunyuan_vl_text", Halves, [32, 4096, 32, 2048]).scalings(Scalings::Alpha).sections(Sections::Columns, [0, 0, 0]),
@@ -388,12 +417,10 @@ pub(super) const FAMILIES: &[Family] = &[
     family("solar_open", Halves, [48, 4096, 64, 131072]).base(1e6).whole_only().d_head(128),
     family("stablelm", Halves, [32, 2560, 32, 4096]).share(0.25),
     family("starcoder2", Halves, [30, 3072, 24, 4096]).everywhere(),
-    family("t5_gemma_module", Halves, [26, 2304, 8, 8192]).d_head(256).kinds(LastOf(2, "")).window(4096),
     family("t5gemma2_decoder", Halves, [26, 2304, 8, 131072]).d_head(256).kinds(LastOf(6, "sliding_window_pattern")).window(4096)
         .rope(GEMMA3),
     family("ultrabert", Halves, [32, 4096, 32, 32768]).kinds(ByWindow(3, "attention_windows")).window(128).rope(ULTRABERT)
         .windows(Windows::FirstOf("attention_windows")).unread(&["rope_theta"]),
     family("vaultgemma", Halves, [26, 2304, 8, 8192]).d_head(256).kinds(LastOf(2, "")).window(4096),
-    family("voxtral_realtime_text", Halves, [32, 4096, 32, 131072]).window(4096).everywhere(),
     family("youtu", Interleaved, [32, 2048, 16, 131072]).latent(128, 64).interleave_flag(),
 ];

@@ -11,6 +11,8 @@ const OF_MUSE: Kinds = Rule(|i, n| match i % 4 == 3 || i + 1 == n {
     true => "full_attention",
     false => "window_attention",
 });
+/// A base beside the parameters is passed over, since the parameters that a file leaves out have one.
+const OF_LINE: Rope = Rope::One(r#"{"rope_theta": 1e4}"#);
 const ROTARY: Rotates = Rotates::If("position_embeddings_type", When::Is("rotary", false));
 
 /// Every tower that is read, in the order of the names.
@@ -18,7 +20,7 @@ const ROTARY: Rotates = Rotates::If("position_embeddings_type", When::Is("rotary
 pub(super) const TOWERS: &[Family] = &[
     tower("cohere_compass_vision", Halves, [27, 1152, 16], HeightWidth),
     tower("dinov3_vit", Halves, [12, 384, 6], Turns).places(Places::Centre).rope(Rope::Base).base(100.0).divided(),
-    family("dots3_note_audio_encoder", Halves, [32, 1280, 20, 6000]).share(0.5),
+    family("dots3_note_audio_encoder", Halves, [32, 1280, 20, 6000]).share(0.5).divided(),
     tower("dots3_note_vision_encoder", Halves, [42, 1536, 24], HeightWidth),
     tower("eomt_dinov3", Halves, [24, 1024, 16], Turns).places(Places::Centre).base(100.0).divided(),
     tower("ernie4_5_vl_moe_vision", Halves, [32, 1280, 16], HeightWidth),
@@ -39,10 +41,10 @@ pub(super) const TOWERS: &[Family] = &[
     tower("mlcd", Halves, [48, 1664, 16], HeightWidth),
     tower("mlcd_vision_model", Halves, [48, 1664, 16], HeightWidth),
     family("moonshine", Interleaved, [6, 288, 8, 512]).share(0.9).divided().unread(&["pad_head_dim_to_multiple_of"]),
-    family("moonshine_streaming", Interleaved, [6, 320, 8, 4096]).share(0.8).unread(&["pad_head_dim_to_multiple_of"]),
+    family("moonshine_streaming", Interleaved, [6, 320, 8, 4096]).share(0.8).rope(OF_LINE).unread(&["pad_head_dim_to_multiple_of"]),
     tower("muse_glimmer_vision", Halves, [50, 1536, 16], WidthHeight).places(Places::Patch(1)).kinds(OF_MUSE),
     tower("muse_spark_vision", Halves, [50, 1536, 16], WidthHeight).places(Places::Patch(1)).kinds(OF_MUSE),
-    family("nemotron3_5_transcribe_asr_audio", Halves, [32, 1280, 10, 5000]).share(0.5),
+    family("nemotron3_5_transcribe_asr_audio", Halves, [32, 1280, 10, 5000]).share(0.5).rope(OF_LINE),
     family("nemotron3_diarization_audio", Halves, [31, 512, 8, 5000]).share(1.0),
     family("neucodec", Halves, [12, 1024, 16, 4096]).d_head(64),
     tower("paddleocr_vl_vision", Halves, [27, 1152, 16], HeightWidth),

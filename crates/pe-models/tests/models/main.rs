@@ -185,7 +185,7 @@ fn difference(
                 return Ok(Some(format!("layer {i}: columns {columns:?} of {width}")));
             }
             let mut ours = rotated(layer, modules[i].as_ref(), query, runs)?;
-            if name.starts_with("hunyuan") {
+            if name.starts_with("hunyuan") || name == "nanochat" {
                 // Its code normalizes queries after the rotation: a factor of all columns is lost.
                 for (ours, theirs) in ours.iter_mut().zip(expected) {
                     let norm = |row: &[f32]| row.iter().map(|x| x * x).sum::<f32>().sqrt();
@@ -294,7 +294,7 @@ fn model_types_of_transformers() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(
-        read.len() >= 157 && compared >= 2_000,
+        read.len() >= 158 && compared >= 2_000,
         "{}, {compared}",
         read.len()
     );
@@ -412,9 +412,10 @@ fn alibi_of_models_that_do_not_rotate() {
         heads: usize,
         slopes: Vec<f64>,
     }
-    let cases: Vec<Slopes> = cases(include_str!(
+    let cases: Vec<Slopes> = serde_json::from_str(include_str!(
         "../../../../tests/peers/values/alibi_slopes.json"
-    ));
+    ))
+    .unwrap();
     for Slopes { heads, slopes } in cases {
         for json in [
             format!(
