@@ -79,7 +79,7 @@ pub(super) fn pick(scores: Tensor<4>, rows: Tensor<3, Int>) -> Tensor<4> {
 pub(super) fn pick_each(scores: Tensor<4>, picked: Tensor<4, Int>) -> Tensor<4> {
     let [batch, heads, seq, width] = scores.dims();
     let [.., others] = picked.dims();
-    // As the rows of a matrix: with more axes Flex computes the place of every number by divisions, and takes 5 times as long.
+    // As the rows of a matrix: with more axes Flex computes the place of every number by divisions.
     let rows = batch * heads * seq;
     let (scores, picked) = (
         scores.reshape([rows, width]),
