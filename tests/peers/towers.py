@@ -31,7 +31,8 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING, CONFIG_M
 import model_types
 from common import VALUES, double
 
-ROTATION = re.compile(r"(vision_)?apply_.*(rot|rope)|Rotary|R[oO]PE|Rope|rotate_queries")
+ROTATION = re.compile(r"^(vision_)?apply_.*(rot|rope)|Rotary|R[oO]PE|Rope|^rotate_queries")
+MORE = ["blt_global_transformer", "glmasr_encoder"]  # their code is written for the configuration of the whole
 GRIDS = [[1, 4, 6], [2, 2, 4], [1, 2, 2]]  # frames, rows and columns of patches
 SMALL = model_types.SMALL | {
     "depth": 2, "embed_dim": 48, "num_hidden_layers": 2, "out_hidden_size": 32, "image_size": 56, "patch_size": 14, "in_channels": 3,
@@ -93,7 +94,7 @@ def towers(text):
         with contextlib.suppress(KeyError):
             cls = CONFIG_MAPPING[name]
             code = code_of(cls)
-            if code and name not in text and not is_wrapper(cls) and any(map(ROTATION.match, reached(cls, code))):
+            if name in MORE or code and name not in text and not is_wrapper(cls) and any(map(ROTATION.search, reached(cls, code))):
                 yield name
 
 

@@ -138,13 +138,11 @@ fn type_of(outer: &str, name: &str, own: Option<&str>) -> Option<String> {
 fn side_of(file: &Fields, side: &str) -> HfConfig {
     let mut fields = file.clone();
     for other in file.names() {
-        if let Some(name) = other
+        let name = other
             .strip_prefix(side)
-            .and_then(|name| name.strip_prefix('_'))
-        {
-            if let Ok(Some(size)) = file.optional_length(other) {
-                fields.set(name, Value::Number(size as f64));
-            }
+            .and_then(|name| name.strip_prefix('_'));
+        if let (Some(name), Ok(Some(size))) = (name, file.optional_length(other)) {
+            fields.set(name, Value::Number(size as f64));
         }
     }
     HfConfig { fields, like: None }

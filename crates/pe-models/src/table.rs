@@ -173,7 +173,7 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
         "its layers count patches in different units",
     ),
     (
-        "blt_global_transformer esmfold2 t5_gemma_module unlimited_ocr_text unlimited_ocr_vision voxtral_realtime_text",
+        "blt_global_transformer deepseek_ocr2_vision esmfold2 t5_gemma_module unlimited_ocr_text unlimited_ocr_vision voxtral_realtime_text",
         "it was not compared with its own code",
     ),
     (
