@@ -270,7 +270,7 @@ mod tests {
         let open = TWO.replace(":left", "");
         let (rows, _) = read_all(&open, Labels::IfAny).unwrap();
         assert_eq!(rows.finish().labels, ["?", "right"]);
-        open.says("line 7: 1 channels, and there are 2");
+        said(&open).says("line 7: 1 channels, and there are 2");
     }
 
     #[test]
