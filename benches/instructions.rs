@@ -4,13 +4,19 @@
 //! instructions table 10       instructions forward 10
 //! instructions decode 10      instructions rotate 10
 //! instructions train 10       instructions token 10
+//! instructions step-rotary 10
 //! ```
+//!
+//! A step is one of `language/` with the scheme of that name, `none` among them.
+
+mod language;
 
 use std::hint::black_box;
 
 use burn::tensor::{Device, Tensor};
+use language::{Sizes, ours};
 use pe_burn::{
-    Embed, Positional, Positions, RotaryPositionalEncodingConfig, Rotate,
+    Embed, Positional, PositionalConfig, Positions, RotaryPositionalEncodingConfig, Rotate,
     SinusoidalPositionalEncodingConfig, Spectrum,
 };
 use pe_encoder::EncoderConfig;
@@ -22,7 +28,7 @@ fn main() {
         arguments.next().map(|times| times.parse::<usize>()),
         arguments.next(),
     ) else {
-        panic!("usage: instructions table|forward|decode|rotate|train|token TIMES");
+        panic!("usage: instructions table|forward|decode|rotate|train|token|step-NAME TIMES");
     };
     let device = Device::flex();
     let forward = |shape: [usize; 3], start: usize| {
@@ -84,6 +90,23 @@ fn main() {
                 )));
             }
         }
-        what => panic!("table, forward, decode, rotate, train or token, not {what}"),
+        what => match what.strip_prefix("step-") {
+            Some(name) => step(name, times),
+            None => panic!("table, forward, decode, rotate, train, token or step-…, not {what}"),
+        },
     }
+}
+
+/// Training steps of two layers of width 64 on eight sequences of 22 tokens.
+fn step(name: &str, times: usize) {
+    let sizes = Sizes {
+        d_model: 64,
+        layers: 2,
+        heads: 4,
+        causal: name == "cope",
+        shape: [8, 22],
+    };
+    let scheme = PositionalConfig::by_name(name, 64, 4, 22).expect("a known name");
+    let mut step = ours(sizes, &scheme, &Device::flex().autodiff());
+    (0..times).for_each(|_| step());
 }

@@ -119,7 +119,10 @@ impl<R: RotateByRows + ?Sized> Rotate for R {
         let rows = rows(self, &x, positions)?;
         let (x, [heads, kv_heads]) = (x.swap_dims(1, 2), heads);
         Ok(packed::side_by_side(match rows {
-            Some(rows) => rotate_heads(x, rows, heads + kv_heads, self.layout(), Turn::Forward),
+            Some(rows) => {
+                let turned = 0..heads + kv_heads;
+                rotate_heads(x, rows, turned, self.layout(), Turn::Forward)
+            }
             None => x,
         }))
     }

@@ -460,7 +460,7 @@ impl Rotate for RotaryPositionalEncoding {
         Ok(packed::side_by_side(match rows {
             Some(rows) => {
                 let (layout, direction) = (self.config.layout, self.config.direction());
-                rotate_heads(x, rows, heads + kv_heads, layout, direction)
+                rotate_heads(x, rows, 0..heads + kv_heads, layout, direction)
             }
             None => x,
         }))

@@ -10,6 +10,7 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use burn::tensor::Tensor;
 
@@ -64,7 +65,7 @@ pub(crate) fn rotate_both(
     (rotate(q, rows, layout, turn), k)
 }
 
-/// [`rotate`] for the first `heads` heads of a projection; the others stay as they are.
+/// [`rotate`] for some heads of a projection; the others stay as they are.
 ///
 /// # Shapes
 ///
@@ -73,13 +74,13 @@ pub(crate) fn rotate_both(
 pub(crate) fn rotate_heads(
     x: Tensor<4>,
     rows: Addend,
-    heads: usize,
+    heads: Range<usize>,
     layout: Layout,
     turn: Turn,
 ) -> Tensor<4> {
     #[cfg(feature = "cube")]
-    if crate::backend::cube::rotates(&x, &rows) {
-        return crate::backend::cube::rotate_heads(x, rows.into_tensor(), heads, layout, turn);
+    if heads.start == 0 && crate::backend::cube::rotates(&x, &rows) {
+        return crate::backend::cube::rotate_heads(x, rows.into_tensor(), heads.end, layout, turn);
     }
     #[cfg(feature = "flex")]
     if crate::backend::flex::rotates(&x, &rows) {
@@ -87,9 +88,13 @@ pub(crate) fn rotate_heads(
     }
     let all = x.dims()[2];
     let by_heads = x.swap_dims(1, 2);
-    let turned = rotate(by_heads.clone().narrow(1, 0, heads), rows, layout, turn);
-    let rest = by_heads.narrow(1, heads, all - heads);
-    Tensor::cat(vec![turned, rest], 1).swap_dims(1, 2)
+    let part = |heads: Range<usize>| by_heads.clone().narrow(1, heads.start, heads.len());
+    let turned = rotate(part(heads.clone()), rows, layout, turn);
+    let mut parts = vec![turned, part(heads.end..all)];
+    if heads.start > 0 {
+        parts.insert(0, part(0..heads.start));
+    }
+    Tensor::cat(parts, 1).swap_dims(1, 2)
 }
 
 /// As [`rotate`], for an input in the type of the rows.
@@ -323,7 +328,7 @@ mod tests {
             let all = || rotate(x.clone(), rows.clone().into(), layout, turn);
             let first = || {
                 let side_by_side = x.clone().swap_dims(1, 2) + 0.0;
-                rotate_heads(side_by_side, rows.clone().into(), heads, layout, turn)
+                rotate_heads(side_by_side, rows.clone().into(), 0..heads, layout, turn)
             };
             let said = |call: &dyn Fn() -> Tensor<4>| {
                 let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));

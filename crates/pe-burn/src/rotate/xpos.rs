@@ -6,8 +6,8 @@ use burn::module::Module;
 use burn::tensor::{DType, Device, Tensor};
 use serde::{Deserialize, Serialize};
 
-use super::turn::rotate;
-use super::{Rotate, lookup};
+use super::turn::{rotate, rotate_heads};
+use super::{Rotate, lookup, packed};
 use crate::error::{PositionError, check_number, module};
 use crate::layout::{Layout, Turn, check_rotary_dim};
 use crate::positions::{Lookup, Positions};
@@ -251,6 +251,36 @@ impl Rotate for XPosPositionalEncoding {
             self.rotate_side(keys, &self.of_keys)?,
         ])
     }
+
+    fn try_rotate_packed(
+        &self,
+        qkv: Tensor<3>,
+        [heads, kv_heads]: [usize; 2],
+        positions: &Positions,
+    ) -> Result<Tensor<3>, PositionError> {
+        let mut x = packed::by_heads(qkv, [heads, kv_heads])?;
+        let by_heads = x.clone().swap_dims(1, 2);
+        let lookup = lookup(
+            &by_heads,
+            positions,
+            self.config.d_head,
+            &self.of_queries.device(),
+        )?;
+        drop(by_heads); // or the projection's memory is shared
+        if x.shape().num_elements() > 0 {
+            self.config.check_reach(&lookup, x.dtype())?;
+            let dtype = compute_dtype(x.dtype().into());
+            let sides = [
+                (&self.of_queries, 0..heads),
+                (&self.of_keys, heads..heads + kv_heads),
+            ];
+            for (rows, heads) in sides {
+                let rows = rows.addend(&lookup, dtype)?;
+                x = rotate_heads(x, rows, heads, self.config.layout, Turn::Forward);
+            }
+        }
+        Ok(packed::side_by_side(x))
+    }
 }
 
 #[cfg(test)]
@@ -259,9 +289,10 @@ mod tests {
 
     use std::prelude::rust_2024::*;
 
-    use burn::tensor::FloatDType;
+    use burn::tensor::{Distribution, FloatDType};
 
     use crate::MAX_POSITION;
+    use crate::rotate::apart_from_values;
     use crate::testing::values;
 
     #[test]
@@ -313,6 +344,26 @@ mod tests {
             bad.try_init(&device).unwrap_err().to_string(),
             "scale_base must be a normal number above 0; got 0"
         );
+    }
+
+    /// In their projection, with the gradient.
+    #[test]
+    fn a_projection_turns_as_its_queries_and_keys_apart() {
+        let device = Device::flex().autodiff();
+        let random = || Tensor::<3>::random([2, 5, 64], Distribution::Default, &device);
+        for layout in [Layout::Interleaved, Layout::Halves] {
+            let xpos = XPosPositionalEncodingConfig::new(8).with_layout(layout);
+            let xpos = xpos.with_rotary_dim(6).init(&device);
+            let (qkv, weights) = (random().require_grad(), random());
+            let at = Positions::from(3);
+            let run = |turn: &dyn Fn(Tensor<3>) -> Tensor<3>| {
+                let y = turn(qkv.clone() * 1.0);
+                let gradients = (y.clone() * weights.clone()).sum().backward();
+                [values(y), values(qkv.grad(&gradients).unwrap())]
+            };
+            let apart = run(&|qkv| apart_from_values(&xpos, qkv, [4, 2], &at).unwrap());
+            assert_eq!(run(&|qkv| xpos.rotate_packed(qkv, [4, 2], &at)), apart);
+        }
     }
 
     /// With next to no decay no position is too far.

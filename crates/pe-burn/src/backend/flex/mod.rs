@@ -7,6 +7,7 @@
 
 mod rotation;
 mod sum;
+mod turning;
 mod windows;
 
 pub(crate) use rotation::{rotate, rotate_both, rotate_heads};

@@ -1,17 +1,17 @@
 //! The rotation of [`crate::rotate::turn`] in one pass over memory.
 
 use core::mem::MaybeUninit;
+use core::ops::Range;
 
-use burn::backend::Flex;
-use burn::backend::flex::FlexTensor;
-use burn::tensor::Tensor;
-use multiversion::multiversion;
-
+use super::turning::{rotate_heads_of_tokens, rotate_rows};
 use super::{CHUNK, PARALLEL_FROM, filled_by};
 use crate::backend::autodiff::{Operand, Operation, apply};
 use crate::backend::threads;
 use crate::backend::{Addend, check_rotation};
 use crate::layout::Layout;
+use burn::backend::Flex;
+use burn::backend::flex::FlexTensor;
+use burn::tensor::Tensor;
 
 /// Rotates the first columns of `x`, as many as `rows` has, by the angles of `rows` times `sign`.
 ///
@@ -37,11 +37,11 @@ pub fn rotate_both(
     (rotation.of_tensor(q), rotation.of_tensor(k))
 }
 
-/// [`rotate`] for the first `heads` heads of a projection, `[batch, seq, heads, d_head]`.
+/// [`rotate`] for some heads of a projection, `[batch, seq, heads, d_head]`.
 pub fn rotate_heads(
     x: Tensor<4>,
     rows: Addend,
-    heads: usize,
+    heads: Range<usize>,
     layout: Layout,
     sign: f32,
 ) -> Tensor<4> {
@@ -119,14 +119,14 @@ impl Angles {
 #[derive(Clone, Debug)]
 struct Rotation {
     angles: Angles,
-    /// For heads side by side: how many of them are rotated.
-    heads: Option<usize>,
+    /// For heads side by side: which of them are rotated.
+    heads: Option<Range<usize>>,
     layout: Layout,
     sign: f32,
 }
 
 impl Rotation {
-    fn new(rows: Addend, heads: Option<usize>, layout: Layout, sign: f32) -> Self {
+    fn new(rows: Addend, heads: Option<Range<usize>>, layout: Layout, sign: f32) -> Self {
         Self {
             angles: Angles::new(rows),
             heads,
@@ -144,7 +144,7 @@ impl Rotation {
     }
 
     fn of(&self, x: FlexTensor) -> FlexTensor {
-        match self.heads {
+        match &self.heads {
             None => self.rotated(x),
             Some(_) => {
                 let by_heads = x.transpose(1, 2);
@@ -154,12 +154,12 @@ impl Rotation {
         }
     }
 
-    /// Rotates in place where the memory of `x` is not shared, and else writes a new tensor. With a number of
-    /// heads only the first ones are rotated, and in a new tensor the heads of a token lie side by side.
+    /// Rotates in place where the memory of `x` is not shared, and else writes a new tensor. With some heads
+    /// only these are rotated, and in a new tensor the heads of a token lie side by side.
     fn rotated(&self, mut x: FlexTensor) -> FlexTensor {
         let shape @ [_, heads, seq, d_head] = x.layout().shape().dims();
-        let turned = self.heads.unwrap_or(heads);
-        check_rotation(shape, turned, self.angles.shape);
+        let turned = self.turned(heads);
+        check_rotation(shape, turned.end, self.angles.shape);
         if x.layout().strides()[3] != 1 {
             x = x.to_contiguous();
         }
@@ -179,29 +179,35 @@ impl Rotation {
         self.in_new_memory(&x, shape)
     }
 
+    /// The heads that are rotated, of so many.
+    fn turned(&self, heads: usize) -> Range<usize> {
+        self.heads.clone().unwrap_or(0..heads)
+    }
+
     /// As [`rotate_in_place`](Self::rotate_in_place), a token at a time: all its heads turn by one row of angles.
     #[inline]
     fn rotate_tokens(
         &self,
         numbers: &mut [f32],
         [batch, _, seq, d_head]: [usize; 4],
-        turned: usize,
+        turned: Range<usize>,
         [of_batch, of_head, of_token]: [isize; 3],
     ) {
         let (layout, sign) = (self.layout, self.sign);
         let [_, _, width] = self.angles.shape;
         let numbers = Memory(numbers.as_mut_ptr());
-        let shape = [batch, 1, seq, (turned * d_head).max(1)];
+        let first_head = turned.start as isize * of_head;
+        let shape = [batch, 1, seq, (turned.len() * d_head).max(1)];
         self.angles.for_each_block(shape, |[b, _, first], angles| {
             // SAFETY: `numbers` has all rows, of `d_head` elements each, they do not overlap, and those of a token are given
-            // to one thread; `width` is at most `d_head`, and `turned` at most the heads that there are. Nothing else uses
+            // to one thread; `width` is at most `d_head`, and `turned` are some of the heads that there are. Nothing else uses
             // `numbers`, which are borrowed mutably.
             unsafe {
-                let first = numbers.at(b as isize * of_batch + first as isize * of_token);
+                let first = first_head + b as isize * of_batch + first as isize * of_token;
                 rotate_heads_of_tokens(
-                    first,
+                    numbers.at(first),
                     [of_token, of_head],
-                    turned,
+                    turned.len(),
                     (angles, width),
                     layout,
                     sign,
@@ -210,12 +216,12 @@ impl Rotation {
         });
     }
 
-    /// Rotates the first `turned` heads, whose rows are `strides` apart and do not overlap.
+    /// Rotates the heads `turned`, whose rows are `strides` apart and do not overlap.
     fn rotate_in_place(
         &self,
         numbers: &mut [f32],
         shape: [usize; 4],
-        turned: usize,
+        turned: Range<usize>,
         [of_batch, of_head, of_token]: [isize; 3],
     ) {
         let (layout, sign) = (self.layout, self.sign);
@@ -223,7 +229,7 @@ impl Rotation {
         let numbers = Memory(numbers.as_mut_ptr());
         self.angles.for_each_block(shape, |index, angles| {
             let [b, h, first] = index.map(|i| i as isize);
-            if index[1] >= turned {
+            if !turned.contains(&index[1]) {
                 return;
             }
             // SAFETY: `numbers` has all rows, of `d_head` elements each, they do not overlap, and each is given to one
@@ -237,12 +243,12 @@ impl Rotation {
 
     fn in_new_memory(&self, x: &FlexTensor, shape: [usize; 4]) -> FlexTensor {
         let [batch, heads, seq, d_head] = shape;
-        let turned = self.heads.unwrap_or(heads);
+        let turned = self.turned(heads);
         let (layout, sign) = (self.layout, self.sign);
         let [_, _, width] = self.angles.shape;
         let (numbers, strides) = (x.storage::<f32>(), x.layout());
         // How far apart sequences, heads and tokens are in the output.
-        let rows_apart = match self.heads {
+        let rows_apart = match &self.heads {
             None => [heads * seq, seq, 1],
             Some(_) => [heads * seq, 1, heads],
         };
@@ -261,7 +267,7 @@ impl Rotation {
                         row.copy_from_nonoverlapping(source.as_ptr(), d_head);
                     }
                 }
-                if h >= turned {
+                if !turned.contains(&h) {
                     return;
                 }
                 // SAFETY: these rows, of `d_head` elements each, have just been written by this thread, and `width` is at
@@ -272,7 +278,7 @@ impl Rotation {
             });
         };
         // SAFETY: the blocks are those of all batch · heads · seq rows, and each row is written whole.
-        match self.heads {
+        match &self.heads {
             None => unsafe { filled_by([batch, heads, seq, d_head], write) },
             Some(_) => unsafe { filled_by([batch, seq, heads, d_head], write) }.transpose(1, 2),
         }
@@ -320,186 +326,4 @@ fn extent([batch, heads, seq, d_head]: [usize; 4], by: [isize; 3]) -> Option<usi
         extent = apart.checked_mul(size - 1)?.checked_add(extent)?;
     }
     Some(extent)
-}
-
-/// Rotates `heads` rows of each token, a row of angles of `width` for each token: `strides` apart are tokens, and the heads of
-/// a token. Its sines and cosines are read once for all its heads.
-///
-/// # Safety
-///
-/// As for [`rotate_rows`].
-#[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-unsafe fn rotate_heads_of_tokens(
-    first: *mut f32,
-    [of_token, of_head]: [isize; 2],
-    heads: usize,
-    (angles, width): (&[f32], usize),
-    layout: Layout,
-    sign: f32,
-) {
-    let pairs = width / 2;
-    for token in 0..angles.len() / width {
-        let (sin, cos) = angles[token * width..][..width].split_at(pairs);
-        // SAFETY: the caller promises that all rows have `2 * pairs` initialized elements, which nothing else uses; the three
-        // parts are pairs of their own, up to the last one.
-        unsafe {
-            let first = first.offset(token as isize * of_token);
-            let rows = Rows {
-                first,
-                stride: of_head,
-                count: heads,
-                pairs,
-            };
-            let pair = turn::<16, 32>(rows, 0, [sin, cos], layout, sign);
-            let pair = turn::<4, 8>(rows, pair, [sin, cos], layout, sign);
-            turn::<1, 2>(rows, pair, [sin, cos], layout, sign);
-        }
-    }
-}
-
-/// Rows that all turn by the same angles.
-#[derive(Clone, Copy)]
-struct Rows {
-    first: *mut f32,
-    stride: isize,
-    count: usize,
-    pairs: usize,
-}
-
-/// Rotates pairs `N` at a time, from a pair on, as long as there are so many, and returns the pair behind them. `BOTH` is
-/// twice `N`.
-///
-/// # Safety
-///
-/// Every row has `2 * pairs` initialized elements, which nothing else uses.
-#[inline(always)]
-unsafe fn turn<const N: usize, const BOTH: usize>(
-    rows: Rows,
-    mut pair: usize,
-    [sines, cosines]: [&[f32]; 2],
-    layout: Layout,
-    sign: f32,
-) -> usize {
-    let (sines, cosines) = (&sines[..rows.pairs], &cosines[..rows.pairs]);
-    while pair + N <= rows.pairs {
-        let (mut sin, mut cos) = ([0.0; N], [0.0; N]);
-        for i in 0..N {
-            sin[i] = sines[pair + i] * sign;
-            cos[i] = cosines[pair + i];
-        }
-        // SAFETY: the pairs `pair..pair + N` are within the row.
-        unsafe {
-            match layout {
-                Layout::Halves => turn_halves(rows, pair, [sin, cos]),
-                Layout::Interleaved => turn_neighbours::<N, BOTH>(rows, pair, [sin, cos]),
-            }
-        }
-        pair += N;
-    }
-    pair
-}
-
-/// Rotates columns of every row with as many others, half a head away.
-///
-/// # Safety
-///
-/// As for [`turn`], of the `N` pairs from `pair` on.
-#[inline(always)]
-unsafe fn turn_halves<const N: usize>(rows: Rows, pair: usize, [sin, cos]: [[f32; N]; 2]) {
-    for row in 0..rows.count {
-        // SAFETY: the caller promises that this row has initialized elements there, which nothing else uses.
-        unsafe {
-            let a = rows.first.offset(row as isize * rows.stride).add(pair);
-            let (a, b) = (a.cast::<[f32; N]>(), a.add(rows.pairs).cast::<[f32; N]>());
-            let (mut x, mut y) = (*a, *b);
-            for i in 0..N {
-                let turned = x[i] * cos[i] - y[i] * sin[i];
-                y[i] = x[i] * sin[i] + y[i] * cos[i];
-                x[i] = turned;
-            }
-            (*a, *b) = (x, y);
-        }
-    }
-}
-
-/// Rotates pairs of neighbouring columns of every row: both times the cosine, plus the other one times −sin or sin.
-///
-/// # Safety
-///
-/// As for [`turn`], of the `N` pairs from `pair` on.
-#[inline(always)]
-unsafe fn turn_neighbours<const N: usize, const BOTH: usize>(
-    rows: Rows,
-    pair: usize,
-    [sin, cos]: [[f32; N]; 2],
-) {
-    const { assert!(BOTH == 2 * N) };
-    let (mut own, mut other) = ([0.0; BOTH], [0.0; BOTH]);
-    for i in 0..N {
-        (own[2 * i], own[2 * i + 1]) = (cos[i], cos[i]);
-        (other[2 * i], other[2 * i + 1]) = (-sin[i], sin[i]);
-    }
-    for row in 0..rows.count {
-        // SAFETY: as in `turn_halves`.
-        unsafe {
-            let both = rows.first.offset(row as isize * rows.stride).add(2 * pair);
-            let both = both.cast::<[f32; BOTH]>();
-            let x = *both;
-            let mut swapped = [0.0; BOTH];
-            for i in 0..N {
-                (swapped[2 * i], swapped[2 * i + 1]) = (x[2 * i + 1], x[2 * i]);
-            }
-            let mut turned = [0.0; BOTH];
-            for i in 0..BOTH {
-                turned[i] = x[i] * own[i] + swapped[i] * other[i];
-            }
-            *both = turned;
-        }
-    }
-}
-
-/// Rotates the first `width` elements of rows that are `stride` elements apart, each by a row of angles of its own.
-///
-/// # Safety
-///
-/// `first` is the start of the first row, every row is initialized, and nothing else reads or writes
-/// them during the call.
-#[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-unsafe fn rotate_rows(
-    first: *mut f32,
-    stride: isize,
-    width: usize,
-    angles: &[f32],
-    layout: Layout,
-    sign: f32,
-) {
-    let pairs = width / 2;
-    for row in 0..angles.len() / width {
-        // SAFETY: the caller promises that this row is initialized and used by nothing else.
-        let numbers = unsafe {
-            let start = first.offset(row as isize * stride);
-            core::slice::from_raw_parts_mut(start, width)
-        };
-        let (sin, cos) = angles[row * width..][..width].split_at(pairs);
-        let (sin, cos) = (&sin[..pairs], &cos[..pairs]);
-        match layout {
-            Layout::Halves => {
-                let (a, b) = numbers.split_at_mut(pairs);
-                let (a, b) = (&mut a[..pairs], &mut b[..pairs]);
-                for i in 0..pairs {
-                    let sin = sin[i] * sign;
-                    let turned = (a[i] * cos[i] - b[i] * sin, a[i] * sin + b[i] * cos[i]);
-                    (a[i], b[i]) = turned;
-                }
-            }
-            Layout::Interleaved => {
-                let (numbers, _) = numbers.as_chunks_mut::<2>();
-                let numbers = &mut numbers[..pairs];
-                for i in 0..pairs {
-                    let (sin, [a, b]) = (sin[i] * sign, numbers[i]);
-                    numbers[i] = [a * cos[i] - b * sin, a * sin + b * cos[i]];
-                }
-            }
-        }
-    }
 }
