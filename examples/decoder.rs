@@ -13,10 +13,9 @@ use std::path::Path;
 use burn::tensor::activation::{gelu_approximate, silu, softmax};
 use burn::tensor::module::linear;
 use burn::tensor::{Bool, Device, Int, Tensor};
-use pe_burn::model::{AttentionSpan, LayerPositions};
 use pe_burn::{Positions, RotaryPositionalEncoding, Rotate};
 use pe_examples::{Cache, Linear, Norm, Result, Weights, append, embed, generate, unseen};
-use pe_models::HfConfig;
+use pe_models::{AttentionSpan, HfConfig, LayerPositions};
 use serde_json::Value;
 
 /// The numbers of `config.json` that are not about positions.
