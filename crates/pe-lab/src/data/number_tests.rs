@@ -49,7 +49,7 @@ fn said(data: &DataTask) -> String {
 
 #[test]
 fn cells_that_are_numbers_are_read_as_numbers() {
-    let data = read("a.csv", &table(60), Reading::default()).unwrap();
+    let data = read("a.csv", table(60), Reading::default()).unwrap();
     data.says("a token is a cell, read as a number");
     data.says("read as numbers: one for each token");
     let task = data.task();
@@ -74,7 +74,7 @@ fn whole_numbers_are_symbols_unless_one_says_otherwise() {
     assert_eq!(data.task().vector_width(), Some(2));
     // And numbers are symbols if one says so: hardly any occurs twice.
     let tokens = Some(TokenKind::Cells);
-    let error = read("a.csv", &table(60), reading(|r| r.tokens = tokens)).unwrap_err();
+    let error = read("a.csv", table(60), reading(|r| r.tokens = tokens)).unwrap_err();
     assert!(error.contains("do not occur in training"), "{error}");
 }
 
@@ -126,7 +126,7 @@ fn what_is_no_number_is_named() {
 
 #[test]
 fn series_are_rows_of_steps_with_all_channels() {
-    let data = read("a.ts", &series(60, 0), Reading::default()).unwrap();
+    let data = read("a.ts", series(60, 0), Reading::default()).unwrap();
     let text = said(&data);
     assert!(text.contains("`Slopes`: series of 2 channels"), "{text}");
     assert!(text.contains("read as numbers: 2 for each token"), "{text}");
@@ -135,7 +135,7 @@ fn series_are_rows_of_steps_with_all_channels() {
     assert_eq!(*task.train_lengths().start(), 3);
     let error = read(
         "a.ts",
-        &series(60, 0),
+        series(60, 0),
         reading(|r| r.label = Some("x".into())),
     );
     assert!(
@@ -196,7 +196,7 @@ fn a_prepared_file_gives_the_same_numbers() {
 fn a_patch_of_steps_is_one_token() {
     let patched = |patch| reading(|r| r.patch = Some(patch));
     // Series of 3, 4 and 5 steps with two channels: two or three tokens of four numbers.
-    let data = read("a.ts", &series(60, 0), patched(2)).unwrap();
+    let data = read("a.ts", series(60, 0), patched(2)).unwrap();
     let text = said(&data);
     for line in [
         "a token is a patch of 2 steps; the last one of a series is filled with missing values",
@@ -292,7 +292,7 @@ fn columns_may_be_aligned_by_blanks() {
     let text_of = said(&data);
     text_of.says("read as numbers: one for each token");
     assert!(text_of.contains("all sequences have 3 tokens"), "{text_of}");
-    let error = read("a.txt", &format!("{text}1 2 3 4 5\n"), reading).unwrap_err();
+    let error = read("a.txt", format!("{text}1 2 3 4 5\n"), reading).unwrap_err();
     assert!(error.contains("line 41: 5 fields"), "{error}");
 }
 
@@ -316,7 +316,7 @@ fn lists_of_numbers_are_decided_as_tables_are() {
     ] {
         assert!(said(&data).contains(what), "{what}\n{}", said(&data));
     }
-    let table = read("a.csv", &table(60), Reading::default()).unwrap();
+    let table = read("a.csv", table(60), Reading::default()).unwrap();
     let batch = |data: &DataTask| data.task().train_batch(1, 0, 8);
     assert_eq!(batch(&data), batch(&table));
     // A missing one is null, or a text that says so; it is marked.

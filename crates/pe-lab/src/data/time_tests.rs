@@ -83,8 +83,8 @@ fn gaps(sample: &Sample) -> Vec<f64> {
 
 #[test]
 fn uneven_times_of_both_forms_are_positions() {
-    let of_table = read("a.csv", &visits(0..60), by_patient()).unwrap();
-    let of_stamps = read("a.ts", &stamped(0..60), Reading::default()).unwrap();
+    let of_table = read("a.csv", visits(0..60), by_patient()).unwrap();
+    let of_stamps = read("a.ts", stamped(0..60), Reading::default()).unwrap();
     for (data, name) in [
         (&of_table, "the times of `day`"),
         (&of_stamps, "the time stamps"),
@@ -131,7 +131,7 @@ fn equal_steps_stay_the_order_and_other_series_with_other_steps_make_them_times(
         }
         text
     };
-    let data = read("a.csv", &even(&|_| 2), by_patient()).unwrap();
+    let data = read("a.csv", even(&|_| 2), by_patient()).unwrap();
     assert!(!data.task().has_times());
     let line =
         "the times of `day` rise by 2 in every series, so positions are the numbers of steps";
@@ -142,7 +142,7 @@ fn equal_steps_stay_the_order_and_other_series_with_other_steps_make_them_times(
             .all(|sample| sample.times.is_none())
     );
 
-    let data = read("a.csv", &even(&|of| 1 + of % 2), by_patient()).unwrap();
+    let data = read("a.csv", even(&|of| 1 + of % 2), by_patient()).unwrap();
     assert!(data.task().has_times());
     for sample in tested(data.task().as_ref()) {
         let gaps = gaps(&sample);
