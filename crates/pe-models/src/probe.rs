@@ -105,7 +105,7 @@ mod tests {
     use crate::config::HfConfig;
 
     fn values(tensor: Tensor<4>) -> Vec<f32> {
-        tensor.into_data().to_vec().unwrap()
+        tensor.into_data().iter::<f32>().collect()
     }
 
     /// The module of the same layer, in f32.

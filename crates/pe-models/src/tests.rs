@@ -1,7 +1,8 @@
 //! What is made of files, field by field.
 
-use std::prelude::rust_2024::*;
-use std::vec;
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
 
 use burn::tensor::Device;
 use pe_burn::scaling::{Dynamic, Fields, Linear, Llama3, Longrope, Yarn};
