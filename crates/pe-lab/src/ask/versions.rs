@@ -18,7 +18,9 @@ const BURN: &str = "0.22.1";
 /// 4: the loss on held-out sequences is measured before the first step too, and the rule of convergence counts from there.
 /// 5: scores of attention outside kernels are multiplied by 1/√d_head and not divided by √d_head, another rounding where
 ///    d_head is no power of 4.
-const NUMBERS: u32 = 5;
+/// 6: gradients of biases by distance (ALiBi's, T5's, KERPLE's) are summed for each distance first, another rounding; CoPE's
+///    sums restart at each document of a packed row.
+const NUMBERS: u32 = 6;
 
 /// A digest of the code that computes the numbers of a trial: sources, data of tasks, and the dependencies that
 /// compute. It also changes with a comment, so that two codes may well give the same numbers.
