@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use fuzzing::fuzz;
 use pe_lab::ask::{Plan, StudySpec, Tasks};
 use pe_lab::data::{DataTask, Objective, Reading, Source, TokenKind};
-use pe_lab::folder::Entry;
+use pe_lab::folder::{Entry, write_sealed};
 use pe_lab::inspect::Inspection;
 use pe_lab::run::TrialResult;
 use pe_lab::task::{Input, Sample, Task};
@@ -290,6 +290,13 @@ fn studies() {
 fn results() {
     let tasks = Tasks::default();
     fuzz("result", corpus("result"), |file| {
+        // With its old digest every change would be refused, so it gets that of what it is now.
+        if let Ok(serde_json::Value::Object(mut fields)) =
+            serde_json::from_slice(&fs::read(file).unwrap())
+        {
+            fields.remove("digest");
+            write_sealed(&Entry::named(file), &fields).unwrap();
+        }
         let Ok(result) = TrialResult::read(&Entry::named(file)) else {
             return false;
         };

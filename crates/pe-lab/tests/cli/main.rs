@@ -10,6 +10,7 @@ use std::time::SystemTime;
 
 use common::{SMALL, ended, lab};
 use pe_lab::ask::Scheme;
+use pe_lab::folder::{Entry, write_sealed};
 
 /// A study of two tiny trials.
 fn tiny<'a>(more: &[&'a str]) -> Vec<&'a str> {

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pe_lab::folder::Entry;
+use pe_lab::folder::{Entry, write_sealed};
 use pe_lab::run::{Lock, TrialResult};
 use serde_json::{Value, json};
 

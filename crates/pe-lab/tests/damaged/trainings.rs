@@ -164,11 +164,12 @@ fn the_weights_of_a_winner_are_those_that_were_trained() {
     assert_eq!(report(&out).0, 0);
     let (code, _, stderr) = predict();
     assert!(code == 1 && stderr.contains("winner.bpk"), "{stderr}");
-    // One of a version without digests, which somebody edited.
-    edit(&out.join("winner.json"), |winner| {
-        winner.as_object_mut().unwrap().remove("digest").unwrap();
-        winner["model"]["heads"] = json!(0);
-    });
+    // One that somebody edited, with the digest of what it is now.
+    let file = out.join("winner.json");
+    let mut winner = super::json(&file);
+    winner.as_object_mut().unwrap().remove("digest").unwrap();
+    winner["model"]["heads"] = json!(0);
+    write_sealed(&Entry::named(&file), &winner).unwrap();
     let (code, _, stderr) = predict();
     assert!(
         code == 1 && stderr.contains("no trial of this study"),
