@@ -423,8 +423,12 @@ mod tests {
                 let (q, cache) = (of(queries), [of(keys), of(keys)]);
                 let bias = |biases| random([biases, 3, queries, keys], &card);
                 for bias in [None, Some(bias(1)), Some(bias(2))] {
-                    let burns =
-                        crate::plain::cached_attention(q.clone(), cache.clone(), bias.clone());
+                    let burns = crate::plain::cached_attention(
+                        q.clone(),
+                        cache.clone(),
+                        bias.clone(),
+                        None,
+                    );
                     let kernel = cached_attention(q.clone(), cache.clone(), bias);
                     let apart = difference(&values(burns), &values(kernel));
                     assert!(apart < 2e-6, "{queries} of {keys}: {apart}");
