@@ -64,7 +64,7 @@ enum Kind {
         /// The first position
         #[arg(long, default_value_t = 0, value_name = "P")]
         start: usize,
-        /// Pairs to draw, separated by commas; pair 0 is the fastest [default: six of them]
+        /// Pairs to draw; pair 0 is the fastest [default: six of them]
         #[arg(long, value_delimiter = ',', value_name = "I,J")]
         pairs: Option<Vec<usize>>,
     },
