@@ -14,34 +14,17 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::{SMALL, behind, send};
+use common::{SMALL, behind, refused, send, succeeds};
 
 /// Two short trials, one after the other.
-const STUDY: &[&str] = &[
-    "compare",
-    "--tasks",
-    "digits",
-    "--schemes",
-    "none,learned",
-    "--seeds",
-    "1",
-    "--jobs",
-    "1",
-];
-
 fn study(out: &Path) -> Command {
     with_steps("12", out)
 }
 
 /// With enough steps, the second trial still runs when a signal is sent after the first.
 fn with_steps(steps: &str, out: &Path) -> Command {
-    let mut command = common::lab();
-    command
-        .args(STUDY)
-        .args(SMALL)
-        .args(["--batch-size", "16", "--steps", steps, "--out"])
-        .arg(out);
-    command
+    let flags = "--schemes none,learned --seeds 1 --jobs 1 --batch-size 16 --steps";
+    common::digits(&format!("{flags} {steps}"), out)
 }
 
 fn finished(out: &Path) -> bool {
@@ -109,11 +92,10 @@ fn a_study_that_nobody_watches_writes_its_report() {
         assert!(finished(&out));
         // Where the report cannot be printed the program says so, and the files are there.
         fs::remove_file(out.join("report.html")).unwrap();
-        let (code, _, stderr) = common::ended(&mut behind("exec >/dev/full", &study(&out)));
-        assert_eq!(code, 1);
-        assert!(
-            stderr.contains("standard output: No space left"),
-            "{stderr}"
+        refused(
+            common::ended(&mut behind("exec >/dev/full", &study(&out))),
+            1,
+            &["standard output: No space left"],
         );
         assert!(finished(&out));
     }
@@ -142,8 +124,7 @@ fn a_study_of_private_data_is_private() {
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
         let out = folder.path().join(format!("{mode:o}"));
         let command = rows::of_data(&file, &out);
-        let (code, _, stderr) = common::ended(&mut behind("umask 022", &command));
-        assert_eq!(code, 0, "{stderr}");
+        succeeds(&mut behind("umask 022", &command));
         let all = everything(&out);
         assert!(all.iter().any(|path| path.ends_with("summary.json")));
         for path in all {
@@ -174,7 +155,7 @@ fn what_a_killed_process_left_is_removed() {
     fs::write(&left[1], "{").unwrap();
     assert_eq!(common::ended(&mut study(&out)).0, 0);
     assert!(!left[1].exists());
-    // That of a data file, and the checkpoint of a training.
+    // The same of a copy of a data file, and of the checkpoint of a training.
     let file = folder.path().join("rows.csv");
     rows::write_rows(&file);
     let out = folder.path().join("of-data");
@@ -205,15 +186,12 @@ fn links_in_a_study_lead_nowhere() {
     for name in ["study.lock", "trials/digits-none-1/worker.log"] {
         fs::write(&precious, "mine").unwrap();
         let out = folder.path().join(name.replace('/', "-"));
-        let (code, _, stderr) = common::ended(&mut study(&out));
-        assert_eq!(code, 0, "{stderr}");
+        succeeds(&mut study(&out));
         fs::remove_dir_all(out.join("trials/digits-none-1")).unwrap();
         fs::create_dir(out.join("trials/digits-none-1")).unwrap();
         let _ = fs::remove_file(out.join(name));
         symlink(&precious, out.join(name)).unwrap();
-        let (code, _, stderr) = common::ended(&mut study(&out));
-        assert_eq!(code, 1, "{stderr}");
-        assert!(stderr.contains(name), "{stderr}");
+        refused(common::ended(&mut study(&out)), 1, &[name]);
         assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
     }
 }
@@ -224,20 +202,14 @@ fn a_study_from_somebody_else_reads_nothing_outside_of_its_folder() {
     let file = folder.path().join("x.csv");
     rows::write_rows(&file);
     let out = folder.path().join("study");
-    let (code, _, stderr) = common::ended(&mut rows::of_data(&file, &out));
-    assert_eq!(code, 0, "{stderr}");
+    succeeds(&mut rows::of_data(&file, &out));
     let report = || common::ended(common::lab().arg("report").arg(&out));
     let spec = fs::read_to_string(out.join("study.json")).unwrap();
     for path in ["/dev/zero", "../x.csv", "/etc/passwd", ".."] {
         let other = spec.replace("\"x.csv\"", &format!("\"{path}\""));
         assert_ne!(other, spec);
         fs::write(out.join("study.json"), other).unwrap();
-        let (code, _, stderr) = report();
-        assert_eq!(code, 2, "{stderr}");
-        assert!(
-            stderr.contains(path) && stderr.contains("without a folder"),
-            "{stderr}"
-        );
+        refused(report(), 2, &[path, "without a folder"]);
     }
     fs::write(out.join("study.json"), &spec).unwrap();
     // The copy is a link, a pipe or another file.
@@ -258,12 +230,7 @@ fn a_study_from_somebody_else_reads_nothing_outside_of_its_folder() {
     for replace in replace {
         let _ = fs::remove_file(&copy);
         replace();
-        let (code, _, stderr) = report();
-        assert_eq!(code, 1, "{stderr}");
-        assert!(
-            stderr.contains("has changed since the study was made"),
-            "{stderr}"
-        );
+        refused(report(), 1, &["has changed since the study was made"]);
     }
 }
 
@@ -275,9 +242,11 @@ fn an_empty_plan_does_not_ask_for_everything() {
         fs::write(&plan, text).unwrap();
         let mut command = common::lab();
         command.args(["compare", "--dry-run", "--study"]).arg(&plan);
-        let (code, _, stderr) = common::ended(command.current_dir(folder.path()));
-        assert_eq!(code, 2, "{stderr}");
-        assert!(stderr.contains("it is empty"), "{stderr}");
+        refused(
+            common::ended(command.current_dir(folder.path())),
+            2,
+            &["it is empty"],
+        );
     }
 }
 
@@ -295,8 +264,7 @@ fn a_training_on_a_full_disk_can_go_on() {
     assert!(!out.join("result.json").exists());
     let mut again = common::lab();
     again.args(["train", "--resume", "--out"]).arg(&out);
-    let (code, _, stderr) = common::ended(&mut again);
-    assert_eq!(code, 0, "{stderr}");
+    succeeds(&mut again);
     assert!(out.join("result.json").exists());
 }
 
@@ -329,8 +297,7 @@ fn a_training_stopped_while_it_copies_its_data_starts_or_goes_on() {
     let (code, _, stderr) = common::ended(limited);
     assert_eq!(code, 1, "{stderr}");
     assert!(!out.join("spec.json").exists());
-    let (code, _, stderr) = common::ended(&mut train(Some(&rows)));
-    assert_eq!(code, 0, "{stderr}");
+    succeeds(&mut train(Some(&rows)));
     // Killed at several moments of the copy.
     let ids = folder.path().join("ids.u16.bin");
     let tokens = (0..8_000_000_u64).flat_map(|i| ((i * i / 7 % 50) as u16).to_le_bytes());
@@ -350,8 +317,7 @@ fn a_training_stopped_while_it_copies_its_data_starts_or_goes_on() {
         let has_begun = out.join("spec.json").exists();
         copying += u32::from(!has_begun);
         let mut again = train((!has_begun).then_some(&*ids));
-        let (code, _, stderr) = common::ended(&mut again);
-        assert_eq!(code, 0, "{stderr}");
+        succeeds(&mut again);
         assert!(out.join("result.json").exists());
     }
     assert!(copying > 0, "it was killed while it copied");
@@ -389,8 +355,7 @@ fn what_is_made_of_a_private_folder_of_images_is_private() {
         set(&images.join("below"), mode);
         let out = folder.path().join(format!("{mode:o}"));
         let command = rows::of_data(&images, &out);
-        let (code, _, stderr) = common::ended(&mut behind("umask 022", &command));
-        assert_eq!(code, 0, "{stderr}");
+        succeeds(&mut behind("umask 022", &command));
         let report = out.join("report.html");
         let of_report = fs::metadata(&report).unwrap().permissions().mode();
         assert_eq!(of_report & 0o044, 0o044 & !others, "{mode:o}");

@@ -5,51 +5,33 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{NO_TRIAL, SMALL, ended, lab};
+use common::{NO_TRIAL, SMALL, good_in as good, json, run_in as ran, says};
 use pe_lab::ask::{ModelSpec, Scheme, Tasks};
 use pe_lab::door::Entry;
 use pe_lab::learn::{Keep, Model, evaluate, generate};
 use pe_lab::task::Prompted;
 use serde_json::Value;
 
-fn ran(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
-    ended(lab().args(arguments).current_dir(folder))
+#[track_caller]
+fn small(folder: &Path, line: &str) -> (String, String) {
+    let line = format!("{line} {} --batch-size 16", SMALL.join(" "));
+    good(folder, &line)
 }
 
-fn good(folder: &Path, arguments: &[&str]) -> (String, String) {
-    let (code, stdout, stderr) = ran(folder, arguments);
-    assert_eq!(code, 0, "{arguments:?}: {stdout}{stderr}");
-    (stdout, stderr)
-}
-
-fn small(folder: &Path, arguments: &[&str]) -> (String, String) {
-    good(
-        folder,
-        &[arguments, &SMALL, &["--batch-size", "16"]].concat(),
-    )
-}
-
-fn refused(folder: &Path, arguments: &[&str]) -> String {
-    let (code, stdout, stderr) = ran(folder, arguments);
-    assert_eq!(code, 2, "{arguments:?}: {stdout}{stderr}");
-    assert!(!folder.join("s").exists(), "{arguments:?}");
+fn refused(folder: &Path, line: &str) -> String {
+    let (code, stdout, stderr) = ran(folder, line);
+    assert_eq!(code, 2, "{line}: {stdout}{stderr}");
+    assert!(!folder.join("s").exists(), "{line}");
     stderr
 }
 
-fn json(file: &Path) -> Value {
-    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
-}
-
-/// Scores and losses of every trial, without the times.
-fn numbers(study: &Path) -> Vec<String> {
-    let text = fs::read_to_string(study.join("results.jsonl")).unwrap();
-    let numbers = text.lines().map(|line| {
-        let mut result: Value = serde_json::from_str(line).unwrap();
-        result["outcome"]["finished"]["timing"].take();
-        result["weights"].take();
-        result.to_string()
-    });
-    numbers.collect()
+/// Scores and losses of every trial.
+fn numbers(study: &Path) -> Vec<Value> {
+    let mut results = common::results(study);
+    results
+        .iter_mut()
+        .for_each(|result| drop(result["weights"].take()));
+    results
 }
 
 #[test]
@@ -60,15 +42,14 @@ fn a_study_of_decoders_is_planned_run_reported_grown_and_merged() {
     let study = "schemes = [\"none\", \"rotary\"]\ntasks = [\"addition\", \"majority\"]\ncausal = true\nseeds = 2\n\
                  steps = { addition = 4, majority = 3 }\n";
     fs::write(at.join("plan.toml"), study).unwrap();
-    let compare = ["compare", "--study", "plan.toml", "--out", "s"];
-    let (stdout, stderr) = small(at, &[&compare[..], &["--dry-run"]].concat());
+    let (stdout, stderr) = small(at, "compare --study plan.toml --out s --dry-run");
     assert!(stdout.contains("on this machine"), "{stdout}");
-    assert!(
-        stderr.contains("addition(causal) for 4 steps, majority(causal) for 3 steps"),
-        "{stderr}"
+    says(
+        &stderr,
+        &["addition(causal) for 4 steps, majority(causal) for 3 steps"],
     );
     assert!(!at.join("s").exists());
-    let (stdout, _) = small(at, &[&compare[..], &["--details"]].concat());
+    let (stdout, _) = small(at, "compare --study plan.toml --out s --details");
     assert!(stdout.contains("exact match"), "{stdout}");
     let result = json(&at.join("s/trials/addition(causal)-rotary-1/result.json"));
     let scores = result["outcome"]["finished"]["scores"].as_array().unwrap();
@@ -80,71 +61,40 @@ fn a_study_of_decoders_is_planned_run_reported_grown_and_merged() {
         assert_eq!((exact * 512.0).fract(), 0.0);
     }
     let page = fs::read_to_string(at.join("s/report.html")).unwrap();
-    for words in [
-        "exact match",
-        "the sum after `a+b=`",
-        "always the most frequent answer of the test",
-    ] {
-        assert!(page.contains(words), "{words}");
-    }
+    says(
+        &page,
+        &[
+            "exact match",
+            "the sum after `a+b=`",
+            "always the most frequent answer of the test",
+        ],
+    );
     // What is there is kept, and the encoder's task is another one.
     let (_, stderr) = small(
         at,
-        &[
-            "compare",
-            "--out",
-            "s",
-            "--tasks",
-            "majority",
-            "--seeds",
-            "2",
-            "--steps",
-            "3",
-            "--schemes",
-            "none,rotary",
-        ],
+        "compare --out s --tasks majority --seeds 2 --steps 3 --schemes none,rotary",
     );
-    assert!(
-        stderr.contains("8 of them are there already and are kept; 4 are new"),
-        "{stderr}"
+    says(
+        &stderr,
+        &["8 of them are there already and are kept; 4 are new"],
     );
     // In parts, on several machines.
     for part in ["0/2", "1/2"] {
         let out = format!("part-{}", &part[..1]);
         small(
             at,
-            &[
-                "compare",
-                "--study",
-                "plan.toml",
-                "--out",
-                &out,
-                "--shard",
-                part,
-            ],
+            &format!("compare --study plan.toml --out {out} --shard {part}"),
         );
     }
-    small(at, &["compare", "--study", "plan.toml", "--out", "again"]);
-    good(at, &["merge", "part-0", "part-1", "--out", "merged"]);
+    small(at, "compare --study plan.toml --out again");
+    good(at, "merge part-0 part-1 --out merged");
     assert_eq!(numbers(&at.join("merged")), numbers(&at.join("again")));
     // The report from the files, and costs with the time of a token that is decoded.
-    good(at, &["report", "again"]);
-    let costs = [
-        "compare",
-        "--causal",
-        "--tasks",
-        "addition",
-        "--schemes",
-        "rotary",
-        "--seeds",
-        "1,",
-        "--steps",
-        "2",
-        "--costs",
-        "--out",
-        "c",
-    ];
-    small(at, &costs);
+    good(at, "report again");
+    small(
+        at,
+        "compare --causal --tasks addition --schemes rotary --seeds 1, --steps 2 --costs --out c",
+    );
     let costs = json(&at.join("c/costs.json"));
     assert_eq!(costs["task"], "addition(causal)");
     for at in costs["schemes"][0]["at"].as_array().unwrap() {
@@ -156,30 +106,10 @@ fn a_study_of_decoders_is_planned_run_reported_grown_and_merged() {
 fn rates_and_steps_are_chosen_and_a_training_goes_on_as_if_it_had_not_stopped() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    let flags = [
-        "--causal",
-        "--tasks",
-        "addition,first_eq_last",
-        "--schemes",
-        "none",
-        "--seeds",
-        "1,",
-    ];
+    let flags = "--causal --tasks addition,first_eq_last --schemes none --seeds 1,";
     small(
         at,
-        &[
-            &[
-                "compare",
-                "--out",
-                "s",
-                "--tune",
-                "3",
-                "--steps",
-                "auto:2..4",
-            ],
-            &flags[..],
-        ]
-        .concat(),
+        &format!("compare --out s --tune 3 --steps auto:2..4 {flags}"),
     );
     let spec = json(&at.join("s/study.json"));
     assert_eq!(
@@ -188,29 +118,16 @@ fn rates_and_steps_are_chosen_and_a_training_goes_on_as_if_it_had_not_stopped() 
         "{spec}"
     );
     // Dropout draws random numbers, which are those of each step and not of what ran before it.
-    let train = |out: &str, steps: &str, more: &[&str]| {
-        let flags = [
-            "train",
-            "--causal",
-            "--task",
-            "addition",
-            "--dropout",
-            "0.2",
-            "--steps",
-            steps,
-            "--out",
-            out,
-        ];
-        small(at, &[&flags[..], more].concat())
-    };
-    train("whole", "100", &[]);
-    train("again", "100", &[]);
+    for out in ["whole", "again"] {
+        let flags = "--causal --task addition --dropout 0.2 --steps 100";
+        small(at, &format!("train {flags} --out {out}"));
+    }
     let losses =
         |out: &str| json(&at.join(out).join("result.json"))["outcome"]["finished"]["curve"].clone();
     assert_eq!(losses("whole"), losses("again"));
     // As if it was stopped after its last checkpoint.
     fs::remove_file(at.join("again/result.json")).unwrap();
-    let (_, stderr) = good(at, &["train", "--resume", "--out", "again"]);
+    let (_, stderr) = good(at, "train --resume --out again");
     assert!(stderr.contains("from step 50 on"), "{stderr}");
     assert_eq!(losses("whole"), losses("again"));
 }
@@ -227,83 +144,54 @@ fn what_no_decoder_can_have_is_refused_before_anything_runs() {
         "label,text\nx,a b\n".to_string() + &"y,b a\n".repeat(30),
     )
     .unwrap();
-    for (arguments, words) in [
+    for (arguments, reason) in [
         (
-            &["--tasks", "digits"][..],
+            "--tasks digits",
             "digits cannot be a decoder's task: it is about images",
         ),
         (
-            &["--tasks", "co2"],
+            "--tasks co2",
             "co2 cannot be a decoder's task: it is about numbers",
         ),
         (
-            &["--tasks", "reverse,posmod4"],
+            "--tasks reverse,posmod4",
             "the answer is the same for every input of a length",
         ),
+        ("--tasks text(causal)", "text is a decoder's task already"),
         (
-            &["--tasks", "text(causal)"],
-            "text is a decoder's task already",
-        ),
-        (
-            &["--tasks", "reverse", "--schemes", "rotary(scaling=dynamic)"],
+            "--tasks reverse --schemes rotary(scaling=dynamic)",
             "turns every key anew",
         ),
-        (&["--data", "table.csv", "--target", "sales"], "--causal"),
+        ("--data table.csv --target sales", "--causal"),
         (
-            &["--data", "novel.txt", "--objective", "masked"],
+            "--data novel.txt --objective masked",
             "predicted from both sides",
         ),
-        (&["--data", "images"], "--causal is not about images"),
+        ("--data images", "--causal is not about images"),
         (
-            &["--data", "rows.csv"],
+            "--data rows.csv",
             "name yours with --text COLUMN and --label COLUMN",
         ),
     ] {
-        let said = refused(
-            at,
-            &[&["compare", "--causal", "--out", "s"], arguments].concat(),
-        );
-        assert!(said.contains(words), "{arguments:?}: {said}");
+        let all = format!("compare --causal --out s {arguments}");
+        let said = refused(at, &all);
+        assert!(said.contains(reason), "{arguments}: {said}");
     }
     // What sees only the past is a decoder's already, and `all` leaves out what cannot be one.
-    let (_, stderr) = small(
-        at,
-        &[
-            "compare",
-            "--causal",
-            "--tasks",
-            "text",
-            "--schemes",
-            "none",
-            "--dry-run",
-            "--steps",
-            "2",
-            "--shard",
-            NO_TRIAL,
-        ],
+    let planned = |tasks: &str| {
+        let all = format!("compare --causal --schemes none --dry-run --shard {NO_TRIAL} {tasks}");
+        small(at, &all).1
+    };
+    says(
+        &planned("--tasks text --steps 2"),
+        &["tasks text for 2 steps"],
     );
-    assert!(stderr.contains("tasks text for 2 steps"), "{stderr}");
-    let (_, stderr) = small(
-        at,
-        &[
-            "compare",
-            "--causal",
-            "--tasks",
-            "all",
-            "--schemes",
-            "none",
-            "--dry-run",
-            "--steps",
-            "1",
-            "--shard",
-            NO_TRIAL,
-        ],
-    );
+    let all = planned("--tasks all --steps 1");
     assert!(
-        stderr.contains("reverse(causal)") && !stderr.contains("digits"),
-        "{stderr}"
+        all.contains("reverse(causal)") && !all.contains("digits"),
+        "{all}"
     );
-    let (stdout, _) = good(at, &["tasks"]);
+    let (stdout, _) = good(at, "tasks");
     for (name, model) in [
         ("addition ", "[encoder; decoder with --causal]"),
         ("digits ", "[encoder]"),
@@ -335,26 +223,16 @@ fn own_rows_are_answered_and_predicted() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     fs::write(at.join("rows.jsonl"), rows(200)).unwrap();
-    let flags = [
-        "--causal",
-        "--data",
-        "rows.jsonl",
-        "--schemes",
-        "none,learned,randomized_rotary",
-        "--seeds",
-        "1,",
-    ];
-    let (_, stderr) = small(
-        at,
-        &[&["compare", "--out", "s", "--steps", "60"], &flags[..]].concat(),
+    let flags = "--causal --data rows.jsonl --schemes none,learned,randomized_rotary --seeds 1,";
+    let (_, stderr) = small(at, &format!("compare --out s --steps 60 {flags}"));
+    says(
+        &stderr,
+        &[
+            "200 rows of prompts and answers",
+            "answer from key `answer`",
+            "keys not read: `note`",
+        ],
     );
-    for words in [
-        "200 rows of prompts and answers",
-        "answer from key `answer`",
-        "keys not read: `note`",
-    ] {
-        assert!(stderr.contains(words), "{words}: {stderr}");
-    }
     // The study says how its rows are read, and goes on without the flag.
     assert_eq!(
         json(&at.join("s/study.json"))["data"]["reading"]["objective"],
@@ -362,19 +240,10 @@ fn own_rows_are_answered_and_predicted() {
     );
     let (_, stderr) = small(
         at,
-        &[
-            "compare",
-            "--out",
-            "s",
-            "--schemes",
-            "none,learned,randomized_rotary",
-        ],
+        "compare --out s --schemes none,learned,randomized_rotary",
     );
-    assert!(
-        stderr.contains("3 of the trials were there already"),
-        "{stderr}"
-    );
-    let (stdout, stderr) = good(at, &["predict", "rows.jsonl", "--study", "s"]);
+    says(&stderr, &["3 of the trials were there already"]);
+    let (stdout, stderr) = good(at, "predict rows.jsonl --study s");
     let lines: Vec<&str> = stdout.lines().collect();
     assert_eq!((lines[0], lines.len()), ("row,answer", 201));
     let given = rows(200);
@@ -394,12 +263,12 @@ fn own_rows_are_answered_and_predicted() {
         "{\"prompt\": \"red blue\"}\n{\"prompt\": \"grey\"}\n",
     )
     .unwrap();
-    let (stdout, stderr) = good(at, &["predict", "prompts.jsonl", "--study", "s"]);
+    let (stdout, stderr) = good(at, "predict prompts.jsonl --study s");
     assert_eq!(stdout.lines().count(), 3, "{stdout}");
     assert!(!stderr.contains("exact match"), "{stderr}");
     let long = format!("{{\"prompt\": \"{}\"}}\n", "red ".repeat(60));
     fs::write(at.join("long.jsonl"), long).unwrap();
-    let (code, _, stderr) = ran(at, &["predict", "long.jsonl", "--study", "s"]);
+    let (code, _, stderr) = ran(at, "predict long.jsonl --study s");
     assert!(
         code == 2 && stderr.contains("row 1 has 60 tokens"),
         "{stderr}"
@@ -413,17 +282,8 @@ fn the_score_is_the_exact_match_of_what_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     fs::write(at.join("rows.jsonl"), rows(200)).unwrap();
-    let flags = ["--causal", "--data", "rows.jsonl", "--seeds", "1,"];
-    let schemes = ["--schemes", "sinusoidal,rotary"];
-    small(
-        at,
-        &[
-            &["compare", "--out", "s", "--steps", "80"],
-            &flags[..],
-            &schemes,
-        ]
-        .concat(),
-    );
+    let flags = "--causal --data rows.jsonl --schemes sinusoidal,rotary --seeds 1,";
+    small(at, &format!("compare --out s --steps 80 {flags}"));
     let source = pe_lab::data::Source {
         reading: pe_lab::data::Reading {
             objective: Some(pe_lab::data::Objective::Answer),

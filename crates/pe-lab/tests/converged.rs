@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use common::{ended, lab};
+use common::{compare, ended, lab, refused, results, says, succeeds};
 use pe_lab::ask::{Tasks, TrialSpec};
 use pe_lab::folder::{Entry, TrialFolder};
 use pe_lab::learn::Watch;
@@ -17,50 +17,20 @@ use pe_lab::run::{TrialResult, run_trial};
 use serde_json::Value;
 
 /// A small model: these trainings take a second.
-const SMALL: &[&str] = &[
-    "--d-model",
-    "32",
-    "--heads",
-    "2",
-    "--layers",
-    "1",
-    "--d-ff",
-    "64",
-    "--batch-size",
-    "32",
-    "--jobs",
-    "1",
-];
+const SMALL: &str = "--d-model 32 --heads 2 --layers 1 --d-ff 64 --batch-size 32 --jobs 1";
 
 /// It is learned within 200 steps.
-const EASY: &[&str] = &["--tasks", "majority", "--schemes", "none"];
+const EASY: &str = "--tasks majority --schemes none";
 
 /// After 200 steps its loss still falls.
-const HARD: &[&str] = &["--tasks", "bucket_sort", "--schemes", "sinusoidal"];
+const HARD: &str = "--tasks bucket_sort --schemes sinusoidal";
 
-fn command(task: &[&str], steps: &str, more: &[&str], out: &Path) -> Command {
-    let mut command = lab();
-    command.arg("compare").args(task).args(SMALL).args(more);
-    command.args(["--steps", steps, "--out"]).arg(out);
-    command
+fn command(task: &str, steps: &str, more: &str, out: &Path) -> Command {
+    compare(&format!("{task} {SMALL} --steps {steps} {more}"), out)
 }
 
-fn run(task: &[&str], steps: &str, more: &[&str], out: &Path) -> (String, String) {
-    let more = [more, &["--details"]].concat();
-    let (code, stdout, stderr) = ended(&mut command(task, steps, &more, out));
-    assert_eq!(code, 0, "{steps}: {stderr}");
-    (stdout, stderr)
-}
-
-/// The results of a study without their times.
-fn results(out: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(out.join("results.jsonl")).unwrap();
-    let lines = text.lines().map(|line| {
-        let mut result: Value = serde_json::from_str(line).unwrap();
-        result["outcome"]["finished"]["timing"].take();
-        result
-    });
-    lines.collect()
+fn run(task: &str, steps: &str, more: &str, out: &Path) -> (String, String) {
+    succeeds(&mut command(task, steps, &format!("{more} --details"), out))
 }
 
 /// The steps of the training that was tested.
@@ -77,10 +47,10 @@ fn summary(out: &Path) -> Value {
 fn an_easy_task_stops_before_the_limit_with_the_numbers_of_as_many_steps() {
     let folder = tempfile::tempdir().unwrap();
     let [first, second, fixed] = ["first", "second", "fixed"].map(|name| folder.path().join(name));
-    let (stdout, stderr) = run(EASY, "auto:100..1600", &["--seeds", "2"], &first);
-    assert!(
-        stderr.contains("majority until it has converged (100 to 1600 steps)"),
-        "{stderr}"
+    let (stdout, stderr) = run(EASY, "auto:100..1600", "--seeds 2", &first);
+    says(
+        &stderr,
+        &["majority until it has converged (100 to 1600 steps)"],
     );
     let found = results(&first);
     let taken: Vec<u64> = found.iter().map(steps).collect();
@@ -110,15 +80,12 @@ fn an_easy_task_stops_before_the_limit_with_the_numbers_of_as_many_steps() {
     assert!(stdout.contains("100 to 1600 steps, until it has converged"));
     // The table has the steps of each trial.
     let csv = fs::read_to_string(first.join("results.csv")).unwrap();
-    assert!(
-        csv.contains(&format!("majority,none,1,{},flex", taken[0])),
-        "{csv}"
-    );
+    says(&csv, &[&format!("majority,none,1,{},flex", taken[0])]);
 
     // The same study again, and a study of as many steps: the same numbers.
-    run(EASY, "auto:100..1600", &["--seeds", "2"], &second);
+    run(EASY, "auto:100..1600", "--seeds 2", &second);
     assert_eq!(results(&second), found);
-    run(EASY, &taken[0].to_string(), &["--seeds", "1"], &fixed);
+    run(EASY, &taken[0].to_string(), "--seeds 1", &fixed);
     let of_fixed = results(&fixed);
     assert_eq!(of_fixed[0]["outcome"], found[0]["outcome"]);
     assert!(of_fixed[0]["spec"]["auto_from"].is_null());
@@ -161,14 +128,13 @@ fn an_easy_task_stops_before_the_limit_with_the_numbers_of_as_many_steps() {
     assert_eq!(*ends[1], tested.measures().unwrap().held_out);
     assert_ne!(ends[0], ends[1]);
     // Its plan gives the study again.
-    let (code, _, stderr) = ended(
+    succeeds(
         lab()
             .args(["compare", "--quiet", "--study"])
             .arg(first.join("study.toml"))
             .arg("--out")
             .arg(folder.path().join("again")),
     );
-    assert_eq!(code, 0, "{stderr}");
     assert_eq!(results(&folder.path().join("again")), found);
 }
 
@@ -176,21 +142,17 @@ fn an_easy_task_stops_before_the_limit_with_the_numbers_of_as_many_steps() {
 fn a_hard_task_meets_the_limit_and_has_not_converged() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let (stdout, stderr) = run(HARD, "auto:100..200", &["--seeds", "1"], &out);
+    let (stdout, stderr) = run(HARD, "auto:100..200", "--seeds 1", &out);
     assert_eq!(steps(&results(&out)[0]), 200);
-    assert!(
-        stderr.contains("after 200 steps, not converged"),
-        "{stderr}"
-    );
-    assert!(
-        stdout.contains("! sinusoidal had not converged at seed 1"),
-        "{stdout}"
-    );
+    says(&stderr, &["after 200 steps, not converged"]);
+    says(&stdout, &["! sinusoidal had not converged at seed 1"]);
     let summary = summary(&out);
     let said = summary["verdict"][1].as_str().unwrap();
-    assert!(
-        said.contains("or to the limit of 200 steps. sinusoidal on bucket_sort (every seed) had not converged there"),
-        "{said}"
+    says(
+        said,
+        &[
+            "or to the limit of 200 steps. sinusoidal on bucket_sort (every seed) had not converged there",
+        ],
     );
     let page = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(
@@ -201,7 +163,7 @@ fn a_hard_task_meets_the_limit_and_has_not_converged() {
     );
     // With a limit that leaves no losses to judge by, nothing shows that it has converged.
     let short = folder.path().join("short");
-    run(EASY, "auto:20..40", &["--seeds", "1"], &short);
+    run(EASY, "auto:20..40", "--seeds 1", &short);
     let not_converged = &self::summary(&short)["tasks"][0]["schemes"][0]["not_converged"];
     assert_eq!(*not_converged, serde_json::json!([1]));
 }
@@ -210,19 +172,19 @@ fn a_hard_task_meets_the_limit_and_has_not_converged() {
 fn a_study_of_steps_and_one_until_converged_are_kept_apart_in_one_folder() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    run(EASY, "100", &["--seeds", "1"], &out);
+    run(EASY, "100", "--seeds 1", &out);
     let fixed = results(&out);
-    let (_, stderr) = run(EASY, "auto:100..400", &["--seeds", "1"], &out);
+    let (_, stderr) = run(EASY, "auto:100..400", "--seeds 1", &out);
     assert!(!stderr.contains("are there already"), "{stderr}");
     let auto = results(&out);
     assert_eq!(auto[0]["spec"]["auto_from"], 100);
     assert_eq!(auto.len(), 1);
     // Another limit is another study too.
-    let (_, stderr) = run(EASY, "auto:100..200", &["--seeds", "1"], &out);
+    let (_, stderr) = run(EASY, "auto:100..200", "--seeds 1", &out);
     assert!(!stderr.contains("are there already"), "{stderr}");
     // Each comes back, and nothing is trained again.
     for (asked, before) in [("100", &fixed), ("auto:100..400", &auto)] {
-        let (_, stderr) = run(EASY, asked, &["--seeds", "1"], &out);
+        let (_, stderr) = run(EASY, asked, "--seeds 1", &out);
         assert!(
             stderr.contains("1 of them are there already and are kept; 0 are new"),
             "{asked}: {stderr}"
@@ -243,16 +205,17 @@ fn a_study_of_steps_and_one_until_converged_are_kept_apart_in_one_folder() {
         ]
     );
     // A scheme more, without saying the steps again, goes on until it has converged too.
-    let (code, _, stderr) = ended(
+    let (_, stderr) = succeeds(
         lab()
             .args(["compare", "--schemes", "learned", "--dry-run", "--out"])
             .arg(&out),
     );
-    assert_eq!(code, 0, "{stderr}");
-    assert!(
-        stderr.contains("majority until it has converged (100 to 400 steps)")
-            && stderr.contains("1 of them are there already and are kept; 1 are new"),
-        "{stderr}"
+    says(
+        &stderr,
+        &[
+            "majority until it has converged (100 to 400 steps)",
+            "1 of them are there already and are kept; 1 are new",
+        ],
     );
 }
 
@@ -260,10 +223,10 @@ fn a_study_of_steps_and_one_until_converged_are_kept_apart_in_one_folder() {
 fn a_killed_study_goes_on_to_the_numbers_of_an_unbroken_one() {
     let folder = tempfile::tempdir().unwrap();
     let [unbroken, broken] = ["unbroken", "broken"].map(|name| folder.path().join(name));
-    let task = &["--tasks", "bucket_sort", "--schemes", "none,sinusoidal"];
-    run(task, "auto:50..200", &["--seeds", "1"], &unbroken);
+    let task = "--tasks bucket_sort --schemes none,sinusoidal";
+    run(task, "auto:50..200", "--seeds 1", &unbroken);
     for milliseconds in [50, 400, 900] {
-        let mut command = command(task, "auto:50..200", &["--seeds", "1"], &broken);
+        let mut command = command(task, "auto:50..200", "--seeds 1", &broken);
         let mut child = command
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -274,7 +237,7 @@ fn a_killed_study_goes_on_to_the_numbers_of_an_unbroken_one() {
         child.wait().unwrap();
     }
     // The worker of the last trial ends by itself, but the lock of the folder is free.
-    run(task, "auto:50..200", &["--seeds", "1"], &broken);
+    run(task, "auto:50..200", "--seeds 1", &broken);
     assert_eq!(results(&broken), results(&unbroken));
     assert_eq!(results(&broken).len(), 2);
 }
@@ -283,7 +246,7 @@ fn a_killed_study_goes_on_to_the_numbers_of_an_unbroken_one() {
 fn a_dry_run_says_the_shortest_and_the_longest_time() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let (stdout, _) = run(EASY, "auto:2000..64000", &["--dry-run"], &out);
+    let (stdout, _) = run(EASY, "auto:2000..64000", "--dry-run", &out);
     assert!(
         stdout.starts_with("about ")
             && stdout.contains(" if every first training has converged, and at most "),
@@ -291,16 +254,10 @@ fn a_dry_run_says_the_shortest_and_the_longest_time() {
     );
     assert!(!out.exists());
     // A budget counts on the longest: three seeds of up to 126,000 steps each.
-    let (code, _, stderr) = ended(&mut command(
-        EASY,
-        "auto:2000..64000",
-        &["--budget", "9s"],
-        &out,
-    ));
-    assert_eq!(code, 2, "{stderr}");
-    assert!(
-        stderr.contains("3 seeds and 100 % of the steps"),
-        "{stderr}"
+    refused(
+        ended(&mut command(EASY, "auto:2000..64000", "--budget 9s", &out)),
+        2,
+        &["3 seeds and 100 % of the steps"],
     );
 }
 
@@ -333,7 +290,7 @@ fn data_with_too_few_examples_to_hold_some_out_is_refused() {
 fn tuning_trains_each_rate_until_it_has_converged() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    run(EASY, "auto:60..120", &["--seeds", "1", "--tune", "2"], &out);
+    run(EASY, "auto:60..120", "--seeds 1 --tune 2", &out);
     let file = out.join("trials/majority-none-101-rate-0.0015/result.json");
     let result = TrialResult::read(&Entry::named(&file)).unwrap();
     assert_eq!((result.spec.auto_from, result.spec.steps), (Some(60), 120));
@@ -351,16 +308,18 @@ fn nonsense_is_refused() {
         ("auto:9..8", "above its limit of 8"),
         ("auto:10000001", "from 1 to 10000000"),
     ] {
-        let (code, _, stderr) = ended(&mut command(EASY, steps, &[], &out));
+        let (code, _, stderr) = ended(&mut command(EASY, steps, "", &out));
         assert_eq!(code, 2, "{steps}: {stderr}");
         assert!(stderr.contains(said), "{steps}: {stderr}");
     }
     // `train` runs one training, of a number of steps.
-    let (code, _, stderr) = ended(lab().args(["train", "--steps", "auto"]));
-    assert_eq!(code, 2);
-    assert!(stderr.contains("invalid"), "{stderr}");
+    refused(
+        ended(lab().args(["train", "--steps", "auto"])),
+        2,
+        &["invalid"],
+    );
     // A spec that begins above its limit was edited.
-    run(EASY, "auto:20..40", &["--seeds", "1"], &out);
+    run(EASY, "auto:20..40", "--seeds 1", &out);
     let spec = out.join("study.json");
     let text = fs::read_to_string(&spec).unwrap();
     fs::write(
@@ -368,10 +327,9 @@ fn nonsense_is_refused() {
         text.replace("\"auto_from\": 20", "\"auto_from\": 41"),
     )
     .unwrap();
-    let (code, _, stderr) = ended(lab().arg("report").arg(&out));
-    assert_eq!(code, 2, "{stderr}");
-    assert!(
-        stderr.contains("the first training of `majority` has 41 steps"),
-        "{stderr}"
+    refused(
+        ended(lab().arg("report").arg(&out)),
+        2,
+        &["the first training of `majority` has 41 steps"],
     );
 }

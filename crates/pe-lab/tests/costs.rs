@@ -5,21 +5,10 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::SMALL;
+use common::{SMALL, json, refused, says, well, words};
 
-const STUDY: &[&str] = &[
-    "compare",
-    "--schemes",
-    "none,rotary",
-    "--tasks",
-    "first_eq_last",
-    "--seeds",
-    "1,",
-    "--steps",
-    "2",
-    "--batch-size",
-    "4",
-];
+const STUDY: &str =
+    "compare --schemes none,rotary --tasks first_eq_last --seeds 1, --steps 2 --batch-size 4";
 
 fn run(arguments: &[&str], folder: &Path) -> (i32, String, String) {
     common::ended(common::lab().args(arguments).arg(folder))
@@ -28,8 +17,7 @@ fn run(arguments: &[&str], folder: &Path) -> (i32, String, String) {
 /// Sets how many cores other programs kept busy, which no test can choose.
 fn with_others(folder: &Path, others: f64) {
     let file = folder.join("costs.json");
-    let mut costs: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let mut costs = json(&file);
     for scheme in costs["schemes"].as_array_mut().unwrap() {
         for at in scheme["at"].as_array_mut().unwrap() {
             at["others"] = others.into();
@@ -42,15 +30,16 @@ fn with_others(folder: &Path, others: f64) {
 fn costs_are_measured_after_the_trials_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let (code, _, stderr) = run(&[STUDY, &SMALL, &["--costs", "--out"]].concat(), &out);
-    assert_eq!(code, 0, "{stderr}");
+    let (_, stderr) = well(run(
+        &[&words(STUDY)[..], &SMALL, &["--costs", "--out"]].concat(),
+        &out,
+    ));
     let measuring =
         "measuring what each scheme costs, one at a time: 2 schemes at 3 lengths, 5 times each";
     let (_, after) = stderr.split_once(measuring).expect(&stderr);
     // After the first scheme, and after the first round.
     assert_eq!(after.matches(" more\n").count(), 2, "{stderr}");
-    let costs = fs::read_to_string(out.join("costs.json")).unwrap();
-    let costs: serde_json::Value = serde_json::from_str(&costs).unwrap();
+    let costs = json(&out.join("costs.json"));
     assert_eq!(costs["task"], "first_eq_last");
     for scheme in costs["schemes"].as_array().unwrap() {
         let tokens: Vec<u64> = scheme["at"]
@@ -71,36 +60,28 @@ fn costs_are_measured_after_the_trials_and_reported() {
     }
 
     with_others(&out, 0.0);
-    let (code, stdout, stderr) = run(&["report", "--details"], &out);
-    assert_eq!(code, 0, "{stderr}");
-    assert!(
-        stdout.contains("costs on first_eq_last on flex"),
-        "{stdout}"
-    );
+    let (stdout, _) = well(run(&["report", "--details"], &out));
+    says(&stdout, &["costs on first_eq_last on flex"]);
     assert!(stdout.contains("score for cost:"), "{stdout}");
     for chart in ["cost-inside.svg", "cost-beyond.svg"] {
         assert!(out.join(chart).exists(), "{chart}");
     }
     with_others(&out, 1.3);
-    let (code, stdout, _) = run(&["report", "--details"], &out);
-    assert_eq!(code, 0);
+    let (stdout, _) = well(run(&["report", "--details"], &out));
     let said = stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        said.contains("kept up to 1.3 processor cores busy"),
-        "{said}"
-    );
+    says(&said, &["kept up to 1.3 processor cores busy"]);
     assert!(!said.contains("score for cost:"), "{said}");
 
     fs::write(out.join("costs.json"), "{").unwrap();
-    let (code, _, stderr) = run(&["report", "--details"], &out);
-    assert_eq!(code, 1, "{stderr}");
-    assert!(stderr.contains("costs.json cannot be read"), "{stderr}");
+    refused(
+        run(&["report", "--details"], &out),
+        1,
+        &["costs.json cannot be read"],
+    );
 }
 
 #[test]
 fn a_study_that_has_not_begun_has_no_costs() {
     let folder = tempfile::tempdir().unwrap();
-    let (code, _, stderr) = run(&["costs"], folder.path());
-    assert_eq!(code, 2, "{stderr}");
-    assert!(stderr.contains("holds no study"), "{stderr}");
+    refused(run(&["costs"], folder.path()), 2, &["holds no study"]);
 }

@@ -6,32 +6,13 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{ended, lab};
-
-fn good(folder: &Path, arguments: &[&str]) -> (String, String) {
-    let (code, stdout, stderr) = ended(lab().args(arguments).current_dir(folder));
-    assert_eq!(code, 0, "{arguments:?}: {stderr}");
-    (stdout, stderr)
-}
+use common::{column, good_in as good, refused, run_in, says};
 
 /// Runs a short study with these flags, and runs it again elsewhere from its plan, which has to be the same study.
-fn compare(folder: &Path, flags: &[&str]) -> String {
-    let short = [
-        "compare",
-        "--schemes",
-        "none",
-        "--seeds",
-        "1",
-        "--steps",
-        "2",
-        "--out",
-        "study",
-    ];
-    let (_, said) = good(folder, &[&short[..], flags].concat());
-    good(
-        folder,
-        &["compare", "--study", "study/study.toml", "--out", "again"],
-    );
+fn compare(folder: &Path, flags: &str) -> String {
+    let short = "compare --schemes none --seeds 1 --steps 2 --out study";
+    let (_, said) = good(folder, &format!("{short} {flags}"));
+    good(folder, "compare --study study/study.toml --out again");
     let spec = |study: &str| fs::read_to_string(folder.join(study).join("study.json")).unwrap();
     assert_eq!(spec("again"), spec("study"));
     said
@@ -39,7 +20,7 @@ fn compare(folder: &Path, flags: &[&str]) -> String {
 
 /// The first line of the predictions for a file, and what the second is about.
 fn predict(folder: &Path, file: &str) -> (String, String, usize) {
-    let (table, _) = good(folder, &["predict", file, "--study", "study"]);
+    let (table, _) = good(folder, &format!("predict {file} --study study"));
     let mut lines = table.lines();
     let head = lines.next().unwrap().split(',').next().unwrap().to_string();
     let name = lines.next().unwrap().split(',').next().unwrap().to_string();
@@ -59,14 +40,14 @@ fn series_of_arff() {
         |rows: std::ops::Range<usize>| format!("{head}{}", rows.map(series).collect::<String>());
     fs::write(folder.path().join("R_TRAIN.arff"), rows(0..30)).unwrap();
     fs::write(folder.path().join("R_TEST.arff"), rows(30..60)).unwrap();
-    let said = compare(folder.path(), &["--data", "R_TRAIN.arff"]);
-    assert!(
-        said.contains("`r`: series of 2 channels; the class is the attribute `class`"),
-        "{said}"
+    let said = compare(folder.path(), "--data R_TRAIN.arff");
+    says(
+        &said,
+        &["`r`: series of 2 channels; the class is the attribute `class`"],
     );
-    assert!(
-        said.contains("tested on the rows of R_TEST.arff, which lies beside it"),
-        "{said}"
+    says(
+        &said,
+        &["tested on the rows of R_TEST.arff, which lies beside it"],
     );
     let more = rows(60..63).replace(",up\n", ",?\n");
     fs::write(folder.path().join("more.arff"), more).unwrap();
@@ -92,15 +73,13 @@ fn whole_series_of_a_long_table() {
         format!("id,t,x,y,class\n{table}"),
     )
     .unwrap();
-    let flags = [
-        "--data", "long.csv", "--id", "id", "--time", "t", "--label", "class",
-    ];
-    let said = compare(folder.path(), &flags);
-    assert!(
-        said.contains(
-            "a series is all rows of one `id`, in the order of `t` (numbers); 2 channels: `x`, `y`"
-        ),
-        "{said}"
+    let said = compare(
+        folder.path(),
+        "--data long.csv --id id --time t --label class",
+    );
+    says(
+        &said,
+        &["a series is all rows of one `id`, in the order of `t` (numbers); 2 channels: `x`, `y`"],
     );
     // The columns are found by their names, and a class need not be there.
     fs::write(
@@ -114,22 +93,18 @@ fn whole_series_of_a_long_table() {
     );
     // A time without a series, and settings that are for something else.
     for (flags, what) in [
-        (&["--time", "t"][..], "--time is about series"),
+        ("--time t", "--time is about series"),
         (
-            &["--id", "id", "--time", "t", "--text", "x"],
+            "--id id --time t --text x",
             "--text is not about whole series",
         ),
         (
-            &["--id", "id", "--time", "t", "--label", "class", "--causal"],
+            "--id id --time t --label class --causal",
             "--causal is not about whole series",
         ),
     ] {
-        let all = [
-            &["compare", "--data", "long.csv", "--out", "none"][..],
-            flags,
-        ]
-        .concat();
-        let (code, _, stderr) = ended(lab().args(all).current_dir(folder.path()));
+        let all = format!("compare --data long.csv --out none {flags}");
+        let (code, _, stderr) = run_in(folder.path(), &all);
         assert!(code == 2 && stderr.contains(what), "{what}: {stderr}");
     }
 }
@@ -158,19 +133,14 @@ fn times_of_whole_series_are_seen_by_schemes_that_take_real_times() {
     let flags = "compare --data visits.csv --id patient --time day --label outcome --no-beyond \
                  --schemes none,learned,sinusoidal,rotary --seeds 1 --steps 200 --warmup 20 --lr 0.005 --d-model 16 --heads 2 \
                  --layers 1 --d-ff 32 --batch-size 32 --out study";
-    let (_, said) = good(folder.path(), &flags.split_whitespace().collect::<Vec<_>>());
+    let (_, said) = good(folder.path(), flags);
     let line = "positions are the times of `day`, from the start of each series, in units of the middle one of their steps in \
                 training; schemes that take whole numbers alone get 0, 1, 2, …";
     assert!(said.contains(line), "{said}");
-    let table = fs::read_to_string(folder.path().join("study/results.csv")).unwrap();
-    let cells = |line: &str| line.split(',').map(String::from).collect::<Vec<_>>();
-    let head = cells(table.lines().next().unwrap());
-    let place = |name: &str| head.iter().position(|known| known == name).unwrap();
+    let study = folder.path().join("study");
     let of = |scheme: &str| -> f64 {
-        let rows = table.lines().skip(1).map(cells);
-        let of_scheme = rows.filter(|row| row[place("scheme")] == scheme);
-        let scores = of_scheme.map(|row| row[place("accuracy")].parse().unwrap());
-        scores.fold(1.0, f64::min)
+        let scores = column(&study, "accuracy", |row| row("scheme") == scheme);
+        scores.into_iter().fold(1.0, f64::min)
     };
     let scores = ["none", "learned", "sinusoidal", "rotary"].map(of);
     assert!(scores[0] < 0.7 && scores[1] < 0.7, "{scores:?}");
@@ -181,7 +151,7 @@ fn times_of_whole_series_are_seen_by_schemes_that_take_real_times() {
     );
     // The best model sees the times of other series, in the unit of the study.
     fs::write(folder.path().join("new.csv"), visits(160..180, false)).unwrap();
-    let (table, _) = good(folder.path(), &["predict", "new.csv", "--study", "study"]);
+    let (table, _) = good(folder.path(), "predict new.csv --study study");
     let right = |(patient, line): (usize, &str)| line.contains(["ill", "well"][patient % 2]);
     let right = (160..)
         .zip(table.lines().skip(1))
@@ -216,51 +186,30 @@ fn records_with_a_table_of_their_classes() {
         format!("id\tclass\n{}", (0..60).map(class).collect::<String>()),
     )
     .unwrap();
-    let said = compare(
-        folder.path(),
-        &["--data", "dna.fasta", "--labels", "classes.tsv"],
-    );
-    assert!(
-        said.contains("label from `classes.tsv`, by the id; its first row is a header"),
-        "{said}"
+    let said = compare(folder.path(), "--data dna.fasta --labels classes.tsv");
+    says(
+        &said,
+        &["label from `classes.tsv`, by the id; its first row is a header"],
     );
     let kept = folder.path().join("study/data/labels/classes.tsv");
     assert!(kept.is_file());
     // The last word of a header is no class, where classes are in a table.
     fs::write(folder.path().join("more.fasta"), ">x a record\nACGT\n").unwrap();
-    let (table, _) = good(
-        folder.path(),
-        &["predict", "more.fasta", "--study", "study"],
-    );
+    let (table, _) = good(folder.path(), "predict more.fasta --study study");
     assert!(!table.contains("record"), "{table}");
     fs::write(folder.path().join("rows.csv"), "label,text\n").unwrap();
-    let all = [
-        "compare",
-        "--data",
-        "rows.csv",
-        "--labels",
-        "classes.tsv",
-        "--out",
-        "none",
-    ];
-    let (code, _, stderr) = ended(lab().args(all).current_dir(folder.path()));
-    assert!(
-        code == 2 && stderr.contains("--labels is for rows with an id"),
-        "{stderr}"
+    refused(
+        run_in(
+            folder.path(),
+            "compare --data rows.csv --labels classes.tsv --out none",
+        ),
+        2,
+        &["--labels is for rows with an id"],
     );
     // A copy that was changed is another study.
     fs::write(kept, "r0,b\n").unwrap();
-    let all = [
-        "compare",
-        "--study",
-        "study/study.toml",
-        "--out",
-        "study",
-        "--seeds",
-        "2,3",
-    ];
-    let (code, _, stderr) = ended(lab().args(all).current_dir(folder.path()));
-    assert_eq!(code, 2, "{stderr}");
+    let again = "compare --study study/study.toml --out study --seeds 2,3";
+    refused(run_in(folder.path(), again), 2, &[]);
 }
 
 #[test]
@@ -276,15 +225,10 @@ fn a_folder_of_texts() {
             }
         }
     }
-    let said = compare(
-        folder.path(),
-        &["--data", "reviews", "--tokens", "characters"],
-    );
-    assert!(
-        said.contains(
-            "a text is a file, and its label the name of its folder; a token is a character"
-        ),
-        "{said}"
+    let said = compare(folder.path(), "--data reviews --tokens characters");
+    says(
+        &said,
+        &["a text is a file, and its label the name of its folder; a token is a character"],
     );
     for kept in ["data/reviews.jsonl", "data/test/reviews.test.jsonl"] {
         let lines = fs::read_to_string(folder.path().join("study").join(kept)).unwrap();

@@ -4,20 +4,19 @@ mod common;
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 use std::time::SystemTime;
 
-use common::{SMALL, ended, lab};
+use common::{SMALL, compare, ended, refused, says, succeeds};
 
-fn compare(flags: &[&str], out: &Path) -> (i32, String, String) {
-    let mut command = lab();
-    command.arg("compare").args(flags).args(SMALL);
-    ended(command.arg("--out").arg(out))
+/// A study of small models.
+fn study(flags: &str, out: &Path) -> Command {
+    compare(&format!("{} {flags}", SMALL.join(" ")), out)
 }
 
-fn good(flags: &[&str], out: &Path) -> (String, String) {
-    let (code, stdout, stderr) = compare(flags, out);
-    assert_eq!(code, 0, "{flags:?}: {stderr}");
-    (stdout, stderr)
+#[track_caller]
+fn good(flags: &str, out: &Path) -> (String, String) {
+    succeeds(&mut study(flags, out))
 }
 
 /// The trials with a result, and when each was written.
@@ -35,16 +34,7 @@ fn results(out: &Path) -> Vec<(String, SystemTime)> {
     found
 }
 
-const TINY: &[&str] = &[
-    "--tasks",
-    "digits",
-    "--schemes",
-    "none,learned",
-    "--seeds",
-    "1",
-    "--steps",
-    "2",
-];
+const TINY: &str = "--tasks digits --schemes none,learned --seeds 1 --steps 2";
 
 #[test]
 fn seeds_schemes_and_tasks_are_added_and_nothing_is_trained_twice() {
@@ -55,60 +45,50 @@ fn seeds_schemes_and_tasks_are_added_and_nothing_is_trained_twice() {
     assert_eq!(first.len(), 2);
 
     // More seeds, said in the fewest words: the rest is that of the folder.
-    let (_, stderr) = good(&["--seeds", "2"], &out);
-    assert!(
-        stderr.contains("2 of them are there already and are kept; 2 are new"),
-        "{stderr}"
+    let (_, stderr) = good("--seeds 2", &out);
+    says(
+        &stderr,
+        &["2 of them are there already and are kept; 2 are new"],
     );
     let second = results(&out);
     assert_eq!(second.len(), 4);
     assert!(first.iter().all(|trial| second.contains(trial)));
 
     // A scheme, and a task whose steps are asked for.
-    good(&["--schemes", "rotary"], &out);
-    let (stdout, stderr) = good(&["--details", "--tasks", "reverse", "--steps", "2"], &out);
-    assert!(
-        stderr.contains("6 of them are there already and are kept; 6 are new"),
-        "{stderr}"
+    good("--schemes rotary", &out);
+    let (stdout, stderr) = good("--details --tasks reverse --steps 2", &out);
+    says(
+        &stderr,
+        &["6 of them are there already and are kept; 6 are new"],
     );
-    assert!(
-        stdout.contains("digits (") && stdout.contains("reverse ("),
-        "{stdout}"
-    );
+    says(&stdout, &["digits (", "reverse ("]);
     let last = results(&out);
     assert_eq!(last.len(), 2 * 3 * 2);
     assert!(second.iter().all(|trial| last.contains(trial)));
     let csv = fs::read_to_string(out.join("results.csv")).unwrap();
-    for name in ["digits,rotary,2,", "reverse,none,1,"] {
-        assert!(csv.contains(name), "{csv}");
-    }
+    says(&csv, &["digits,rotary,2,", "reverse,none,1,"]);
 
     // What was asked for first is there: nothing runs, and the report is of the whole study.
-    let (stdout, stderr) = good(&[TINY, &["--details"]].concat(), &out);
+    let (stdout, stderr) = good(&format!("{TINY} --details"), &out);
     assert!(stderr.contains("12 of them are there already"), "{stderr}");
     assert!(stdout.contains("reverse ("), "{stdout}");
     assert_eq!(results(&out), last);
     // The study as it is now can be run again from its file.
     let plan = fs::read_to_string(out.join("study.toml")).unwrap();
-    assert!(
-        plan.contains("rotary") && plan.contains("reverse"),
-        "{plan}"
-    );
+    says(&plan, &["rotary", "reverse"]);
 }
 
 #[test]
 fn looks_that_were_planned_are_not_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let with = |more: &[&'static str]| [&TINY[..4], &["--steps", "2"], more].concat();
-    good(&with(&["--seeds", "3", "--until", "decided"]), &out);
+    let with = |more: &str| format!("--tasks digits --schemes none,learned --steps 2 {more}");
+    good(&with("--seeds 3 --until decided"), &out);
     let spec = fs::read_to_string(out.join("study.json")).unwrap();
     // The same question from a preset, which says nothing of looks, with more seeds.
-    for more in [&["--seeds", "4"][..], &["--seeds", "3"]] {
-        let asked = with(&[&["--preset", "quick"], more].concat());
-        let (code, _, stderr) = compare(&asked, &out);
-        assert_eq!(code, 2, "{stderr}");
-        assert!(stderr.contains("until"), "{stderr}");
+    for seeds in ["4", "3"] {
+        let asked = with(&format!("--preset quick --seeds {seeds}"));
+        refused(ended(&mut study(&asked, &out)), 2, &["until"]);
     }
     assert_eq!(fs::read_to_string(out.join("study.json")).unwrap(), spec);
 }
@@ -119,15 +99,14 @@ fn more_steps_keep_the_trials_of_fewer_and_give_them_back() {
     let out = folder.path().join("study");
     good(TINY, &out);
     let loss = |out: &Path| {
-        let text = fs::read_to_string(out.join("results.jsonl")).unwrap();
-        let first: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+        let first = common::results(out).remove(0);
         (
             first["spec"]["steps"].clone(),
             first["outcome"]["finished"]["curve"].clone(),
         )
     };
     let before = loss(&out);
-    good(&["--steps", "3"], &out);
+    good("--steps 3", &out);
     assert_eq!(loss(&out).0, 3);
     let names: Vec<String> = results(&out).into_iter().map(|trial| trial.0).collect();
     assert_eq!(
@@ -139,14 +118,14 @@ fn more_steps_keep_the_trials_of_fewer_and_give_them_back() {
             "digits-none-1-at-2"
         ]
     );
-    let (_, stderr) = good(&["--steps", "2"], &out);
-    assert!(
-        stderr.contains("2 of them are there already and are kept; 0 are new"),
-        "{stderr}"
+    let (_, stderr) = good("--steps 2", &out);
+    says(
+        &stderr,
+        &["2 of them are there already and are kept; 0 are new"],
     );
     assert_eq!(loss(&out), before);
     // Without --steps the study keeps its own.
-    let (_, stderr) = good(&["--seeds", "1"], &out);
+    let (_, stderr) = good("--seeds 1", &out);
     assert!(stderr.contains("digits for 2 steps"), "{stderr}");
 }
 
@@ -155,15 +134,11 @@ fn the_first_study_of_the_readme_grows_by_schemes_and_seeds() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
     // The preset `quick`, with less of everything that takes time.
-    good(&["--steps", "1", "--seeds", "1"], &out);
+    good("--steps 1 --seeds 1", &out);
     assert_eq!(results(&out).len(), 9);
     let schemes = "none,sinusoidal,learned,rotary,alibi,t5,randomized_sinusoidal,randomized_rotary";
-    let dry = ["--schemes", schemes, "--seeds", "5", "--dry-run"];
-    let (stdout, stderr) = good(&dry, &out);
-    assert!(
-        stderr.contains("120 trials") && stderr.contains("9 of them are there already"),
-        "{stderr}"
-    );
+    let (stdout, stderr) = good(&format!("--schemes {schemes} --seeds 5 --dry-run"), &out);
+    says(&stderr, &["120 trials", "9 of them are there already"]);
     assert!(
         stdout.starts_with("about ") && stdout.contains("short trials tell"),
         "{stdout}"
@@ -177,19 +152,17 @@ fn the_first_study_of_the_readme_grows_by_schemes_and_seeds() {
 fn a_dry_run_says_what_and_how_long_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let mut flags = TINY.to_vec();
-    flags.push("--dry-run");
+    let flags = format!("{TINY} --dry-run");
     let (stdout, stderr) = good(&flags, &out);
-    assert!(
-        stderr.contains("2 trials (schemes none, learned; tasks digits for 2 steps"),
-        "{stderr}"
+    says(
+        &stderr,
+        &["2 trials (schemes none, learned; tasks digits for 2 steps"],
     );
     assert!(stdout.starts_with("about "), "{stdout}");
     assert!(!out.exists());
     // A time that was measured: a thousand times the steps take longer.
     let seconds = |steps: &str| -> f64 {
-        let mut flags = flags.clone();
-        flags[7] = steps;
+        let flags = flags.replace("--steps 2", &format!("--steps {steps}"));
         let (stdout, _) = good(&flags, &out);
         let mut words = stdout.split_whitespace().skip(1);
         let number: f64 = match words.next().unwrap() {

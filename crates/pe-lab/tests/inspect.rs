@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{ended, lab};
+use common::{ended, lab, says, well};
 use serde_json::Value;
 
 const GEMMA: &str = r#"{"model_type": "gemma3", "initializer_range": NaN, "text_config": {
@@ -105,8 +105,7 @@ fn other_parts_and_models_that_do_not_rotate_are_told() {
         ),
     ] {
         fs::write(folder.path().join("config.json"), file).unwrap();
-        let (code, text, error) = inspect(&["config.json"], folder.path());
-        assert_eq!(code, 0, "{error}");
+        let (text, _) = well(inspect(&["config.json"], folder.path()));
         for words in words {
             assert!(text.contains(words), "{words}: {text}");
         }
@@ -120,8 +119,7 @@ fn json_has_a_probe_that_other_code_can_be_compared_with() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("config.json"), GEMMA).unwrap();
     let arguments = ["config.json", "--json", "--plot", "waves.svg"];
-    let (code, text, _) = inspect(&arguments, folder.path());
-    assert_eq!(code, 0);
+    let (text, _) = well(inspect(&arguments, folder.path()));
     let json: Value = serde_json::from_str(&text).unwrap();
     let rotation = &json["groups"][1]["rotation"];
     assert_eq!(rotation["base"], 1e6);
@@ -158,11 +156,11 @@ fn weights_tell_the_layout_where_they_can() {
     file.extend([0; 32]);
     fs::write(folder.path().join("meta.safetensors"), &file).unwrap();
     let arguments = ["config.json", "--weights", "meta.safetensors"];
-    let (code, text, _) = inspect(&arguments, folder.path());
-    assert_eq!(code, 0);
-    for words in ["Its 4 rows are 2 heads of width 2.", "The name is Meta's"] {
-        assert!(text.contains(words), "{text}");
-    }
+    let (text, _) = well(inspect(&arguments, folder.path()));
+    says(
+        &text,
+        &["Its 4 rows are 2 heads of width 2.", "The name is Meta's"],
+    );
     for (bytes, words) in [
         (&file[..4], "not a safetensors file: it has 4 bytes"),
         (

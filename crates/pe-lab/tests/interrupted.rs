@@ -11,29 +11,12 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::SMALL;
+use common::{digits, refused, results, says, send, succeeds};
 
 /// Four trials, one after the other.
-const STUDY: &[&str] = &[
-    "compare",
-    "--tasks",
-    "digits",
-    "--schemes",
-    "none,learned",
-    "--seeds",
-    "2",
-    "--jobs",
-    "1",
-];
-
 fn study(steps: &str, out: &Path) -> Command {
-    let mut command = common::lab();
-    command
-        .args(STUDY)
-        .args(SMALL)
-        .args(["--batch-size", "32", "--steps", steps, "--out"])
-        .arg(out);
-    command
+    let flags = "--schemes none,learned --seeds 2 --jobs 1 --batch-size 32 --steps";
+    digits(&format!("{flags} {steps}"), out)
 }
 
 /// The study with trials of some tenths of a second each.
@@ -58,30 +41,12 @@ fn wait_for_trials(child: &mut Child, count: usize) {
 }
 
 fn finish(out: &Path) -> String {
-    let (code, _, stderr) = common::ended(&mut command(out));
-    assert_eq!(code, 0, "{stderr}");
+    let (_, stderr) = succeeds(&mut command(out));
     stderr
 }
 
-fn send(signal: &str, child: &Child) {
-    let id = child.id().to_string();
-    let sent = Command::new("kill").args([signal, &id]).status().unwrap();
-    assert!(sent.success());
-}
-
-/// Every score and loss of a study, without the times.
-fn numbers(out: &Path) -> Vec<String> {
-    let text = fs::read_to_string(out.join("results.jsonl")).unwrap();
-    text.lines()
-        .map(|line| {
-            let mut result: serde_json::Value = serde_json::from_str(line).unwrap();
-            result["outcome"]["finished"]["timing"].take();
-            result.to_string()
-        })
-        .collect()
-}
-
-fn results(out: &Path) -> usize {
+/// How many trials have a result.
+fn finished(out: &Path) -> usize {
     let trials = fs::read_dir(out.join("trials")).into_iter().flatten();
     trials
         .filter(|trial| trial.as_ref().unwrap().path().join("result.json").exists())
@@ -107,14 +72,14 @@ fn a_killed_study_goes_on_to_the_numbers_of_an_unbroken_one() {
     wait_for_trials(&mut child, 1);
     child.kill().unwrap();
     child.wait().unwrap();
-    let kept = results(&broken);
+    let kept = finished(&broken);
     assert!((1..4).contains(&kept), "{kept}");
     assert!(!broken.join("results.jsonl").exists());
 
     let said = finish(&broken);
     assert!(said.contains("of the trials were there already"), "{said}");
-    assert_eq!(numbers(&broken), numbers(&unbroken));
-    assert_eq!(numbers(&broken).len(), 4);
+    assert_eq!(results(&broken), results(&unbroken));
+    assert_eq!(results(&broken).len(), 4);
 }
 
 #[test]
@@ -150,17 +115,19 @@ fn ctrl_c_stops_cleanly_and_says_how_to_go_on() {
         let out = folder.path().join("study");
         let mut child = start(&out);
         wait_for_trials(&mut child, 1);
-        send(signal, &child);
+        send(signal, &child.id().to_string());
         let output = child.wait_with_output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{stderr}");
-        assert!(
-            stderr.contains("of 4 trials are finished and kept in")
-                && stderr.contains("Run the same command again to go on"),
-            "{stderr}"
+        says(
+            &stderr,
+            &[
+                "of 4 trials are finished and kept in",
+                "Run the same command again to go on",
+            ],
         );
         assert!(!stderr.contains("no result"), "{stderr}");
-        assert_eq!(results(&out) + left(&finish(&out)), 4);
+        assert_eq!(finished(&out) + left(&finish(&out)), 4);
     }
 }
 
@@ -181,9 +148,11 @@ fn a_trial_whose_process_is_killed_keeps_its_reason_until_it_is_tried_again() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
 
-    let (code, _, stderr) = common::ended(common::lab().arg("report").arg(&out));
-    assert_eq!(code, 1);
-    assert!(stderr.contains("signal: 9"), "{stderr}");
+    refused(
+        common::ended(common::lab().arg("report").arg(&out)),
+        1,
+        &["signal: 9"],
+    );
     let table = fs::read_to_string(out.join("results.csv")).unwrap();
     assert_eq!(table.matches("signal: 9").count(), 1, "{table}");
     let page = fs::read_to_string(out.join("report.html")).unwrap();
@@ -208,9 +177,11 @@ fn one_folder_has_one_study_at_a_time() {
     let out = folder.path().join("study");
     let mut first = start(&out);
     wait_for_trials(&mut first, 1);
-    let (code, _, stderr) = common::ended(&mut command(&out));
-    assert_eq!(code, 2, "{stderr}");
-    assert!(stderr.contains("in use by another pe-lab"), "{stderr}");
+    refused(
+        common::ended(&mut command(&out)),
+        2,
+        &["in use by another pe-lab"],
+    );
     first.kill().unwrap();
     first.wait().unwrap();
     finish(&out);
@@ -220,15 +191,14 @@ fn one_folder_has_one_study_at_a_time() {
 fn a_stop_while_costs_are_measured_is_called_a_stop() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let (code, _, stderr) = common::ended(&mut study("2", &out));
-    assert_eq!(code, 0, "{stderr}");
+    succeeds(&mut study("2", &out));
     let mut command = common::lab();
     command.arg("costs").arg(&out).stdout(Stdio::null());
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
     assert!(told.next().unwrap().unwrap().contains("measuring"));
     thread::sleep(Duration::from_millis(500));
-    send("-INT", &child);
+    send("-INT", &child.id().to_string());
     let asked = Instant::now();
     let said: Vec<String> = told.map(Result::unwrap).collect();
     assert_eq!(child.wait().unwrap().code(), Some(1), "{said:?}");

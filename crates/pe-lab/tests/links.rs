@@ -13,24 +13,12 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{SMALL, end_of, ended_in_time as ended, send};
+use common::{SMALL, end_of, ended_in_time as ended, says, send};
 
 const TRIAL: &str = "trials/digits-learned-1";
 
 fn study(out: &Path) -> Command {
-    let mut command = common::lab();
-    command.args([
-        "compare",
-        "--tasks",
-        "digits",
-        "--schemes",
-        "none,learned",
-        "--seeds",
-        "1",
-    ]);
-    command.args(SMALL);
-    command.args(["--steps", "3", "--quiet", "--out"]).arg(out);
-    command
+    common::digits("--schemes none,learned --seeds 1 --steps 3 --quiet", out)
 }
 
 fn merge(parts: &[&Path], to: &Path) -> Command {
@@ -161,10 +149,7 @@ fn merge_takes_what_is_whole_where_one_part_is_damaged() {
         // What is said of a file that is gone helps: without its result the trial is run again.
         if damage == "gone" {
             let (_, said) = ended(common::lab().arg("report").arg(&part));
-            assert!(
-                said.contains("result.json") && said.contains("delete it and run again"),
-                "{said}"
-            );
+            says(&said, &["result.json", "delete it and run again"]);
             fs::remove_file(part.join(TRIAL).join("result.json")).unwrap();
             assert_eq!(ended(&mut study(&part)).0, 0);
             assert_eq!(fs::read(&file).unwrap(), encoding);

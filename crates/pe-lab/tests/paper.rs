@@ -5,35 +5,22 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{SMALL, run_in};
+use common::{digits, run_in, says, succeeds, well};
 
 /// A study of two tiny trials.
-fn study(out: &str, more: &[&str], folder: &Path) {
-    let tiny = [
-        "compare",
-        "--quiet",
-        "--tasks",
-        "digits",
-        "--schemes",
-        "none,learned",
-        "--seeds",
-        "1",
-        "--out",
-        out,
-    ];
-    let (code, _, stderr) = run_in(folder, &[&tiny, &SMALL[..], more].concat());
-    assert_eq!(code, 0, "{stderr}");
+fn study(out: &str, steps: &str, folder: &Path) {
+    let flags = format!("--quiet --schemes none,learned --seeds 1 --steps {steps}");
+    succeeds(&mut digits(&flags, &folder.join(out)));
 }
 
 #[test]
 fn a_paper_gets_tables_methods_sources_and_pictures_without_titles() {
     let folder = tempfile::tempdir().unwrap();
-    study("s", &["--steps", "2"], folder.path());
+    study("s", "2", folder.path());
     let paper = folder.path().join("s/paper");
     assert!(!paper.exists(), "only if it is asked for");
     let titled = fs::read_to_string(folder.path().join("s/bars-digits.svg")).unwrap();
-    let (code, _, stderr) = run_in(folder.path(), &["report", "s", "--paper", "--no-titles"]);
-    assert_eq!(code, 0, "{stderr}");
+    let (_, stderr) = well(run_in(folder.path(), "report s --paper --no-titles"));
     let read = |name: &str| fs::read_to_string(paper.join(name)).unwrap();
     assert!(
         read("table.md").contains("| Scheme |") && read("table.tex").contains("\\begin{tabular}")
@@ -65,34 +52,31 @@ fn a_paper_gets_tables_methods_sources_and_pictures_without_titles() {
 #[test]
 fn two_studies_stand_beside_each_other_in_a_folder_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
-    study("short", &["--steps", "2"], folder.path());
-    study("long", &["--steps", "4"], folder.path());
-    let (code, stdout, stderr) =
-        run_in(folder.path(), &["report", "short", "long", "--out", "both"]);
+    study("short", "2", folder.path());
+    study("long", "4", folder.path());
+    let (code, stdout, stderr) = run_in(folder.path(), "report short long --out both");
     assert_eq!(code, 0, "{stderr}");
-    for said in [
-        "tasks.digits.steps",
-        "digits at the training lengths",
-        "No test compares two studies",
-        "short (2 of 2 trials",
-    ] {
-        assert!(stdout.contains(said), "{said}: {stdout}");
-    }
+    says(
+        &stdout,
+        &[
+            "tasks.digits.steps",
+            "digits at the training lengths",
+            "No test compares two studies",
+            "short (2 of 2 trials",
+        ],
+    );
     for name in ["report.html", "report.md", "table.tex", "summary.json"] {
         assert!(folder.path().join("both").join(name).is_file(), "{name}");
     }
     for (arguments, said) in [
-        (&["report", "short", "long"][..], "name it with --out"),
+        ("report short long", "name it with --out"),
         (
-            &["report", "short", "long", "--out", "long"],
+            "report short long --out long",
             "long holds a study of its own",
         ),
+        ("report short gone --out both", "gone holds no study"),
         (
-            &["report", "short", "gone", "--out", "both"],
-            "gone holds no study",
-        ),
-        (
-            &["report", "short", "long", "--out", "both", "--paper"],
+            "report short long --out both --paper",
             "--paper and --no-titles are about one study",
         ),
     ] {
@@ -117,9 +101,9 @@ fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
 #[test]
 fn a_report_overwrites_and_deletes_no_file_of_somebody_else() {
     let folder = tempfile::tempdir().unwrap();
-    study("s", &["--steps", "2"], folder.path());
+    study("s", "2", folder.path());
     let report = |out: &str| {
-        let (code, _, stderr) = run_in(folder.path(), &["report", "s", "--out", out, "--paper"]);
+        let (code, _, stderr) = run_in(folder.path(), &format!("report s --out {out} --paper"));
         (code, stderr)
     };
     // Files of the names of a report's, in folders without a list and with one that does not name them.
@@ -198,37 +182,23 @@ fn scores_of_another_program_are_judged() {
         format!("scheme,seed,task,score\n{}\n", rows.join("\n")),
     )
     .unwrap();
-    let (code, stdout, stderr) = run_in(folder.path(), &["judge", "r.csv"]);
-    assert_eq!(code, 0, "{stderr}");
-    assert!(
-        stderr.contains("r.csv: 10 scores, 2 schemes, 1 task, 5 seeds"),
-        "{stderr}"
-    );
+    let (stdout, stderr) = well(run_in(folder.path(), "judge r.csv"));
+    says(&stderr, &["r.csv: 10 scores, 2 schemes, 1 task, 5 seeds"]);
     assert!(
         stdout.starts_with("By these scores rope is best."),
         "{stdout}"
     );
     // What a table of scores does not tell is said, and nothing of it is claimed.
-    assert!(
-        stdout.contains("- The scores are taken as they are in r.csv"),
-        "{stdout}"
-    );
+    says(&stdout, &["- The scores are taken as they are in r.csv"]);
     assert!(!stdout.contains("no skill;"), "{stdout}");
-    let (_, stdout, _) = run_in(folder.path(), &["judge", "r.csv", "--details"]);
-    assert!(
-        stdout.contains("rope is best of the two on sorting"),
-        "{stdout}"
-    );
+    let (_, stdout, _) = run_in(folder.path(), "judge r.csv --details");
+    says(&stdout, &["rope is best of the two on sorting"]);
     assert_eq!(
         fs::read_dir(folder.path()).unwrap().count(),
         1,
         "nothing is written"
     );
-    let (code, _, stderr) = run_in(
-        folder.path(),
-        &["judge", "r.csv", "--out", "page", "--paper"],
-    );
-    assert_eq!(code, 0, "{stderr}");
+    well(run_in(folder.path(), "judge r.csv --out page --paper"));
     for name in [
         "report.html",
         "summary.json",
@@ -244,12 +214,9 @@ fn scores_of_another_program_are_judged() {
         "scheme,seed,task,score\nrope,1,sorting,91\n",
     )
     .unwrap();
-    let (code, stdout, stderr) = run_in(folder.path(), &["judge", "bad.csv"]);
+    let (code, stdout, stderr) = run_in(folder.path(), "judge bad.csv");
     assert_eq!((code, stdout.as_str()), (2, ""), "{stderr}");
-    assert!(
-        stderr.contains("bad.csv: line 2: the score is `91`, above 1"),
-        "{stderr}"
-    );
-    let (code, _, stderr) = run_in(folder.path(), &["judge", "r.csv", "--paper"]);
+    says(&stderr, &["bad.csv: line 2: the score is `91`, above 1"]);
+    let (code, _, stderr) = run_in(folder.path(), "judge r.csv --paper");
     assert!(code == 2 && stderr.contains("--out"), "{stderr}");
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use common::{ended, lab};
+use common::{ended, lab, refused, well};
 use pe_burn::Layout;
 use pe_lab::draw::colour::diverging;
 use pe_lab::plot::{Encoding, clocks, curves, frequencies, heatmap, similarity};
@@ -170,8 +170,7 @@ fn ten_thousand_positions_and_more_draw_into_small_files() {
     for kind in ["heatmap", "curves", "clocks", "similarity"] {
         for (seq_len, d_model) in [("10000", "512"), ("1000000", "64"), ("20", "32768")] {
             let arguments = [kind, "--seq-len", seq_len, "--d-model", d_model];
-            let (code, _, stderr) = plot(&arguments, folder.path());
-            assert_eq!(code, 0, "{arguments:?}: {stderr}");
+            well(plot(&arguments, folder.path()));
             let file = folder.path().join(format!("pe-lab-{kind}.svg"));
             let size = fs::metadata(file).unwrap().len();
             assert!(size < 1_500_000, "{arguments:?}: {size} bytes");
@@ -259,9 +258,11 @@ fn a_file_that_cannot_be_is_named_with_the_reason() {
     #[cfg(target_os = "linux")]
     {
         // No user can write to this folder, not even root.
-        let (code, _, stderr) = plot(&["frequencies", "--out", "/proc/a.svg"], folder.path());
-        assert_eq!(code, 1);
-        assert!(stderr.contains("/proc/a.svg: "), "{stderr}");
+        refused(
+            plot(&["frequencies", "--out", "/proc/a.svg"], folder.path()),
+            1,
+            &["/proc/a.svg: "],
+        );
     }
     assert_eq!(files(folder.path()).len(), 2);
 }

@@ -1,28 +1,19 @@
 //! From `compare` on images or a series to `predict` on other files.
 
+mod bars;
 mod common;
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use common::{ended, lab};
-use image::{GrayImage, Luma, RgbImage};
-
-/// Runs the program in a folder.
-fn ran(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
-    ended(lab().args(arguments).current_dir(folder))
-}
-
-fn good(folder: &Path, arguments: &[&str]) -> (String, String) {
-    let (code, stdout, stderr) = ran(folder, arguments);
-    assert_eq!(code, 0, "{arguments:?}: {stderr}");
-    (stdout, stderr)
-}
+use bars::bar;
+use common::{good_in as good, json, run_in as ran, says};
+use image::RgbImage;
 
 /// A prediction that is refused, with why.
 fn refused(folder: &Path, file: &str) -> String {
-    let (code, stdout, stderr) = ran(folder, &["predict", file, "--study", "study"]);
+    let (code, stdout, stderr) = ran(folder, &format!("predict {file} --study study"));
     assert_eq!((code, stdout.as_str()), (2, ""), "{file}: {stderr}");
     stderr
 }
@@ -35,22 +26,13 @@ fn lines(table: &str, header: &str) -> Vec<Vec<String>> {
     lines.map(cells).collect()
 }
 
-/// A cell of `results.csv` of the scheme at a length.
+/// What the report says of a scheme at a length.
 fn scored(folder: &Path, scheme: &str, length: &str, column: &str) -> f64 {
-    let table = fs::read_to_string(folder.join("study/results.csv")).unwrap();
-    let head: Vec<&str> = table.lines().next().unwrap().split(',').collect();
-    let at = |name: &str| head.iter().position(|known| *known == name).unwrap();
-    let rows = table
-        .lines()
-        .map(|line| line.split(',').collect::<Vec<_>>());
-    let mut rows = rows.filter(|row| row[at("scheme")] == scheme && row[at("length")] == length);
-    let row = rows.next().unwrap_or_else(|| panic!("{table}"));
-    row[at(column)].parse().unwrap()
+    common::scored(&folder.join("study"), scheme, length, column)[0]
 }
 
 fn winner(folder: &Path) -> String {
-    let winner = fs::read_to_string(folder.join("study/winner.json")).unwrap();
-    let winner: serde_json::Value = serde_json::from_str(&winner).unwrap();
+    let winner = json(&folder.join("study/winner.json"));
     winner["scheme"]["name"].as_str().unwrap().to_string()
 }
 
@@ -67,28 +49,8 @@ fn waves(rows: std::ops::Range<usize>) -> String {
     text
 }
 
-const FORECAST: &[&str] = &[
-    "compare",
-    "--data",
-    "series.csv",
-    "--target",
-    "y",
-    "--time",
-    "t",
-    "--columns",
-    "y",
-    "--max-len",
-    "16",
-    "--schemes",
-    "none,sinusoidal",
-    "--seeds",
-    "1,",
-    "--steps",
-    "120",
-    "--out",
-    "study",
-    "--quiet",
-];
+const FORECAST: &str = "compare --data series.csv --target y --time t --columns y --max-len 16 \
+    --schemes none,sinusoidal --seeds 1, --steps 120 --out study --quiet";
 
 #[test]
 fn a_forecast_goes_on_with_another_table() {
@@ -100,11 +62,13 @@ fn a_forecast_goes_on_with_another_table() {
 
     // On the table of the study the predictions of the tested rows have the error of the report. Those are the rows
     // 433 to 500: the test begins with row 401, and the longest tested window has 32 rows.
-    let (table, said) = good(folder, &["predict", "series.csv", "--study", "study"]);
-    assert!(
-        said.contains("the first 8 rows have no prediction")
-            && said.contains("row 501 is the one after"),
-        "{said}"
+    let (table, said) = good(folder, "predict series.csv --study study");
+    says(
+        &said,
+        &[
+            "the first 8 rows have no prediction",
+            "row 501 is the one after",
+        ],
     );
     let all = lines(&table, "row,prediction");
     let rows: Vec<usize> = all.iter().map(|cells| cells[0].parse().unwrap()).collect();
@@ -130,7 +94,7 @@ fn a_forecast_goes_on_with_another_table() {
         writeln!(other, "{},{row}", wave(row)).unwrap();
     }
     fs::write(folder.join("other.csv"), &other).unwrap();
-    let (table, _) = good(folder, &["predict", "other.csv", "--study", "study"]);
+    let (table, _) = good(folder, "predict other.csv --study study");
     let all = lines(&table, "row,prediction");
     assert_eq!((all.len(), all[12][0].as_str()), (13, "21"));
     let last: f64 = all[12][1].parse().unwrap();
@@ -145,7 +109,7 @@ fn a_forecast_goes_on_with_another_table() {
             .collect::<String>()
     };
     fs::write(folder.join("short.csv"), some(8)).unwrap();
-    let (table, _) = good(folder, &["predict", "short.csv", "--study", "study"]);
+    let (table, _) = good(folder, "predict short.csv --study study");
     assert_eq!(lines(&table, "row,prediction").len(), 1);
     for (text, words) in [
         (
@@ -190,35 +154,17 @@ fn classes_of_a_series_need_no_column_of_classes() {
         writeln!(text, "{},{}", level(row), class(row)).unwrap();
     }
     fs::write(folder.join("series.csv"), &text).unwrap();
-    let flags = [
-        "compare",
-        "--data",
-        "series.csv",
-        "--target",
-        "what",
-        "--max-len",
-        "8",
-    ];
-    let more = [
-        "--schemes",
-        "sinusoidal",
-        "--seeds",
-        "1,",
-        "--steps",
-        "150",
-        "--quiet",
-    ];
-    good(folder, &[&flags[..], &more, &["--out", "study"]].concat());
+    good(
+        folder,
+        "compare --data series.csv --target what --max-len 8 --schemes sinusoidal --seeds 1, --steps 150 --quiet --out study",
+    );
     let mut other = String::from("y\n");
     for row in 500..560 {
         writeln!(other, "{}", level(row)).unwrap();
     }
     fs::write(folder.join("other.csv"), other).unwrap();
-    let (table, said) = good(folder, &["predict", "other.csv", "--study", "study"]);
-    assert!(
-        said.contains("the first 3 rows have no prediction"),
-        "{said}"
-    );
+    let (table, said) = good(folder, "predict other.csv --study study");
+    says(&said, &["the first 3 rows have no prediction"]);
     let all = lines(&table, "row,prediction,probability");
     let rows: Vec<usize> = all.iter().map(|cells| cells[0].parse().unwrap()).collect();
     assert_eq!(rows, (4..=60).collect::<Vec<_>>());
@@ -232,16 +178,6 @@ fn classes_of_a_series_need_no_column_of_classes() {
         told > 0.8 && right > 45,
         "{right} of 57, {told} in the report"
     );
-}
-
-/// A bar in one half of a grey image: above (class 0) or below (class 1). No two are equal.
-fn bar(class: usize, number: usize, [height, width]: [u32; 2]) -> GrayImage {
-    GrayImage::from_fn(width, height, |x, y| {
-        let is_below = y >= height / 2;
-        let noise = (x as usize * 7 + y as usize * 13 + number * 31) % 40;
-        let lit = if is_below == (class == 1) { 200 } else { 0 };
-        Luma([(lit + noise) as u8])
-    })
 }
 
 const CLASSES: [&str; 2] = ["above", "below"];
@@ -260,21 +196,14 @@ fn images_are_predicted_as_they_were_tested() {
             }
         }
     }
-    let flags = [
-        "compare",
-        "--data",
-        "bars",
-        "--schemes",
-        "none,sinusoidal_2d",
-        "--seeds",
-        "1,",
-    ];
-    let more = ["--steps", "60", "--patch", "3", "--quiet", "--out", "study"];
-    good(folder, &[&flags[..], &more].concat());
+    good(
+        folder,
+        "compare --data bars --schemes none,sinusoidal_2d --seeds 1, --steps 60 --patch 3 --quiet --out study",
+    );
     assert_eq!(winner(folder), "sinusoidal_2d");
 
     // The test of the study: as many are right as the report says.
-    let (table, said) = good(folder, &["predict", "bars/test", "--study", "study"]);
+    let (table, said) = good(folder, "predict bars/test --study study");
     let all = lines(&table, "file,prediction,probability");
     let names: Vec<String> = CLASSES
         .iter()
@@ -316,7 +245,7 @@ fn images_are_predicted_as_they_were_tested() {
     });
     coloured.save(place.join("c.png")).unwrap();
     fs::write(folder.join("new/.hidden"), "x").unwrap();
-    let (table, said) = good(folder, &["predict", "new", "--study", "study"]);
+    let (table, said) = good(folder, "predict new --study study");
     let all = lines(&table, "file,prediction,probability");
     let said_of: Vec<(&str, &str)> = all.iter().map(|c| (c[0].as_str(), c[1].as_str())).collect();
     assert_eq!(
@@ -327,15 +256,16 @@ fn images_are_predicted_as_they_were_tested() {
             ("deeper/c.png", "below")
         ]
     );
-    for words in [
-        "2 of 3 images were brought to the 12 × 12 pixels of the training",
-        "was cut off 1 of them",
-        "hidden files, which are not read: 1",
-    ] {
-        assert!(said.contains(words), "{words}: {said}");
-    }
+    says(
+        &said,
+        &[
+            "2 of 3 images were brought to the 12 × 12 pixels of the training",
+            "was cut off 1 of them",
+            "hidden files, which are not read: 1",
+        ],
+    );
     // A single file.
-    let (table, _) = good(folder, &["predict", "new/b.png", "--study", "study"]);
+    let (table, _) = good(folder, "predict new/b.png --study study");
     let one = lines(&table, "file,prediction,probability");
     assert_eq!(
         (one.len(), one[0][0].as_str(), one[0][1].as_str()),
@@ -347,11 +277,13 @@ fn images_are_predicted_as_they_were_tested() {
     let whole = fs::read(folder.join("new/b.png")).unwrap();
     fs::write(folder.join("new/cut.png"), &whole[..whole.len() / 2]).unwrap();
     let message = refused(folder, "new");
-    assert!(
-        message.contains("2 of 5 files cannot be used")
-            && message.contains("cut.png")
-            && message.contains("notes.txt is neither a PNG nor a JPEG file"),
-        "{message}"
+    says(
+        &message,
+        &[
+            "2 of 5 files cannot be used",
+            "cut.png",
+            "notes.txt is neither a PNG nor a JPEG file",
+        ],
     );
     assert!(refused(folder, "new/notes.txt").contains("1 of 1 files cannot be used"));
     assert!(refused(folder, "nowhere.png").contains("nowhere.png"));
@@ -368,20 +300,13 @@ fn a_text_has_nothing_to_predict() {
         "to be or not to be, that is the question\n".repeat(60),
     )
     .unwrap();
-    let flags = [
-        "compare",
-        "--data",
-        "a.txt",
-        "--train-length",
-        "8",
-        "--schemes",
-        "none",
-    ];
-    let more = ["--seeds", "1,", "--steps", "1", "--quiet", "--out", "study"];
-    good(folder, &[&flags[..], &more].concat());
+    good(
+        folder,
+        "compare --data a.txt --train-length 8 --schemes none --seeds 1, --steps 1 --quiet --out study",
+    );
     let message = refused(folder, "a.txt");
-    assert!(
-        message.contains("predictions are made for labelled rows, images and series"),
-        "{message}"
+    says(
+        &message,
+        &["predictions are made for labelled rows, images and series"],
     );
 }

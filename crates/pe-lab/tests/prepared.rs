@@ -12,6 +12,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Instant;
 
+use common::{succeeds, words};
 use serde_json::Value;
 
 /// A table of so many rows with few and long tokens, so that a large file trains fast.
@@ -39,30 +40,19 @@ fn table(folder: &Path, rows: usize) -> PathBuf {
 
 fn study(data: &Path, out: &Path) -> Command {
     let mut command = common::lab();
-    command.args([
-        "compare",
-        "--schemes",
-        "none,learned",
-        "--seeds",
-        "1",
-        "--steps",
-        "3",
-    ]);
+    command.args(words("compare --schemes none,learned --seeds 1 --steps 3"));
     command.args(["--quiet", "--data"]).arg(data);
     command.arg("--out").arg(out);
     command
 }
 
 /// What the results say, times and weights aside.
-fn numbers(out: &Path) -> Vec<String> {
-    let text = fs::read_to_string(out.join("results.jsonl")).unwrap();
-    let lines = text.lines().map(|line| {
-        let mut result: Value = serde_json::from_str(line).unwrap();
-        result["outcome"]["finished"]["timing"].take();
-        result["weights"].take();
-        result.to_string()
-    });
-    lines.collect()
+fn numbers(out: &Path) -> Vec<Value> {
+    let mut results = common::results(out);
+    results
+        .iter_mut()
+        .for_each(|result| drop(result["weights"].take()));
+    results
 }
 
 /// Has every trial run again.
@@ -97,8 +87,7 @@ fn data_is_prepared_once_and_made_again_when_it_is_damaged() {
     // A file of other rows, whose digest is right: another study's.
     let other = folder.path().join("other");
     fs::create_dir(&other).unwrap();
-    let (code, _, stderr) = common::ended(&mut study(&table(&other, 421), &other.join("study")));
-    assert_eq!(code, 0, "{stderr}");
+    succeeds(&mut study(&table(&other, 421), &other.join("study")));
     let foreign = fs::read(other.join("study/data.prepared")).unwrap();
     for (bytes, said) in [
         (Some(&flipped[..]), "not as it was written"),
@@ -113,8 +102,7 @@ fn data_is_prepared_once_and_made_again_when_it_is_damaged() {
             None => std::os::unix::fs::symlink(&elsewhere, &file).unwrap(),
         }
         forget(&out);
-        let (code, _, stderr) = common::ended(&mut study(&data, &out));
-        assert_eq!(code, 0, "{said}: {stderr}");
+        let (_, stderr) = succeeds(&mut study(&data, &out));
         let named = stderr.contains("data.prepared") && stderr.contains("it is made again");
         assert!(named && stderr.contains(said), "{said}: {stderr}");
         assert_eq!(fs::read(&file).unwrap(), whole, "{said}");
@@ -135,8 +123,7 @@ fn data_is_prepared_once_and_made_again_when_it_is_damaged() {
             fs::write(&file, bytes).unwrap();
         }
         fs::remove_file(trial.join("result.json")).unwrap();
-        let (code, _, stderr) = common::ended(common::lab().args(["trial", "--"]).arg(&trial));
-        assert_eq!(code, 0, "{stderr}");
+        let (_, stderr) = succeeds(common::lab().args(["trial", "--"]).arg(&trial));
         let named = stderr.contains("data.prepared") && stderr.contains("the data is read");
         assert!(named, "{stderr}");
     }
@@ -182,8 +169,7 @@ fn a_study_that_is_killed_while_it_prepares_goes_on() {
         &fs::read(unbroken.join("data.prepared")).unwrap()[..9_000],
     )
     .unwrap();
-    let (code, _, stderr) = common::ended(&mut study(&data, &broken));
-    assert_eq!(code, 0, "{stderr}");
+    succeeds(&mut study(&data, &broken));
     assert_eq!(numbers(&broken), numbers(&unbroken));
     assert!(!half.exists());
     let prepared = |out: &Path| fs::read(out.join("data.prepared")).unwrap();
@@ -200,24 +186,20 @@ fn parts_of_a_study_merge_and_small_data_is_not_prepared() {
     merge.arg("merge");
     for part in ["0/2", "1/2"] {
         let out = folder.path().join(part.replace('/', "of"));
-        let (code, _, stderr) = common::ended(study(&data, &out).args(["--shard", part]));
-        assert_eq!(code, 0, "{stderr}");
+        succeeds(study(&data, &out).args(["--shard", part]));
         merge.arg(out);
     }
     let merged = folder.path().join("merged");
-    let (code, _, stderr) = common::ended(merge.arg("--out").arg(&merged));
-    assert_eq!(code, 0, "{stderr}");
+    succeeds(merge.arg("--out").arg(&merged));
     assert_eq!(numbers(&merged), numbers(&whole));
-    let (code, _, stderr) = common::ended(common::lab().arg("report").arg(&merged));
-    assert_eq!(code, 0, "{stderr}");
+    succeeds(common::lab().arg("report").arg(&merged));
     let mut predict = common::lab();
     predict
         .arg("predict")
         .arg(&data)
         .arg("--study")
         .arg(&merged);
-    let (code, stdout, stderr) = common::ended(&mut predict);
-    assert_eq!(code, 0, "{stderr}");
+    let (stdout, _) = succeeds(&mut predict);
     assert_eq!(stdout.lines().count(), 421);
 
     let small = folder.path().join("small");

@@ -9,6 +9,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use common::{refused, results as numbers, says, succeeds, well};
+
 const PLAN: &str = "schemes = [\"none\", \"learned\"]\ntasks = [\"digits\", \"majority\"]\nseeds = 2\nsteps = 3\n\
     model = { d_model = 16, layers = 1, heads = 2, d_ff = 32 }\n";
 
@@ -29,25 +31,11 @@ fn compare(plan: &Path, out: &Path) -> Command {
 }
 
 fn run(command: &mut Command) -> String {
-    let (code, stdout, stderr) = common::ended(command);
-    assert_eq!(code, 0, "{stdout}{stderr}");
-    stdout
+    common::succeeds(command).0
 }
 
 fn merge(parts: &[&Path], out: &Path) -> (i32, String, String) {
     common::ended(common::lab().arg("merge").args(parts).arg("--out").arg(out))
-}
-
-/// Every score and loss of a study, without the times.
-fn numbers(out: &Path) -> Vec<String> {
-    let text = fs::read_to_string(out.join("results.jsonl")).unwrap();
-    let numbers = text.lines().map(|line| {
-        let mut result: serde_json::Value = serde_json::from_str(line).unwrap();
-        let timing = result["outcome"]["finished"]["timing"].take();
-        assert!(!timing["machine"]["processor"].as_str().unwrap().is_empty());
-        result.to_string()
-    });
-    numbers.collect()
 }
 
 #[test]
@@ -68,16 +56,19 @@ fn parts_merge_to_the_study_of_one_machine() {
 
     // A part that is missing is named; the study can be completed later.
     let all = at("all");
-    let (code, _, stderr) = merge(&[&parts[0], &parts[1]], &all);
-    assert_eq!(code, 1, "{stderr}");
-    assert!(stderr.contains("have not been run yet"), "{stderr}");
-    let (code, stdout, stderr) = merge(&[&parts[0], &parts[1], &parts[2]], &all);
-    assert_eq!(code, 0, "{stdout}{stderr}");
+    refused(
+        merge(&[&parts[0], &parts[1]], &all),
+        1,
+        &["have not been run yet"],
+    );
+    well(merge(&[&parts[0], &parts[1], &parts[2]], &all));
     assert_eq!(numbers(&all), numbers(&at("whole")));
     assert_eq!(numbers(&all).len(), 8);
+    let result = common::json(&all.join("trials/digits-none-1/result.json"));
+    let machine = &result["outcome"]["finished"]["timing"]["machine"];
+    assert_ne!(machine["processor"].as_str(), Some(""), "{machine}");
     // The whole study and a part of it agree.
-    let (code, _, stderr) = merge(&[&at("whole"), &parts[0]], &at("both"));
-    assert_eq!(code, 0, "{stderr}");
+    well(merge(&[&at("whole"), &parts[0]], &at("both")));
 }
 
 #[test]
@@ -87,13 +78,13 @@ fn other_studies_and_other_results_are_not_merged() {
     let at = |name: &str| folder.path().join(name);
     run(&mut compare(&plan, &at("one")));
     run(compare(&plan, &at("other")).args(["--steps", "4"]));
-    let (code, _, stderr) = merge(&[&at("one"), &at("other")], &at("all"));
-    assert_eq!(code, 2, "{stderr}");
-    assert!(stderr.contains("they differ in: tasks"), "{stderr}");
+    refused(
+        merge(&[&at("one"), &at("other")], &at("all")),
+        2,
+        &["they differ in: tasks"],
+    );
     assert!(!at("all").exists());
-    let (code, _, stderr) = merge(&[&at("nowhere")], &at("all"));
-    assert_eq!(code, 2, "{stderr}");
-    assert!(stderr.contains("holds no study"), "{stderr}");
+    refused(merge(&[&at("nowhere")], &at("all")), 2, &["holds no study"]);
 
     run(&mut compare(&plan, &at("again")));
     let file = at("again").join("trials/digits-none-1/result.json");
@@ -103,13 +94,11 @@ fn other_studies_and_other_results_are_not_merged() {
         measures.scores[0].score = pe_lab::task::Score::Accuracy(0.125);
     }
     other.write(&pe_lab::folder::Entry::named(&file)).unwrap();
-    let (code, _, stderr) = merge(&[&at("one"), &at("again")], &at("all"));
-    assert_eq!(code, 2, "{stderr}");
-    assert!(
-        stderr.contains("are results of one trial and differ"),
-        "{stderr}"
+    refused(
+        merge(&[&at("one"), &at("again")], &at("all")),
+        2,
+        &["are results of one trial and differ", "digits-none-1"],
     );
-    assert!(stderr.contains("digits-none-1"), "{stderr}");
     assert!(!at("all").join("trials").exists());
 }
 
@@ -151,9 +140,9 @@ fn the_script_for_slurm_runs_a_part_and_has_a_failed_one_go_on() {
         .arg(&plan)
         .args(["--array", "2", "--partition", "long", "--out"]);
     let script = run(command.arg(&out));
-    assert!(
-        script.contains("#SBATCH --array=0-1\n#SBATCH --cpus-per-task=1\n"),
-        "{script}"
+    says(
+        &script,
+        &["#SBATCH --array=0-1\n#SBATCH --cpus-per-task=1\n"],
     );
     assert!(script.contains("#SBATCH --partition=long\n"), "{script}");
     let part = |part: &str, restarts: &str, script: &str| {
@@ -218,9 +207,7 @@ fn the_script_for_slurm_runs_a_part_and_has_a_failed_one_go_on() {
             .arg("hyperqueue")
             .arg(&plan)
             .args(["--array", array]);
-        let (code, _, stderr) = common::ended(&mut command);
-        assert_eq!(code, 2, "{stderr}");
-        assert!(stderr.contains("from 1 to 1000"), "{stderr}");
+        refused(common::ended(&mut command), 2, &["from 1 to 1000"]);
     }
 }
 
@@ -247,8 +234,7 @@ fn a_task_with_settings_is_run_in_parts_gone_on_with_and_merged() {
     for (k, part) in parts.iter().enumerate() {
         run(compare(&plan, part).args(["--shard", &format!("{k}/2")]));
     }
-    let (code, stdout, stderr) = merge(&[&parts[0], &parts[1]], &at("all"));
-    assert_eq!(code, 0, "{stdout}{stderr}");
+    well(merge(&[&parts[0], &parts[1]], &at("all")));
     assert_eq!(numbers(&at("all")), numbers(&at("whole")));
 
     // The plan that was written runs the same study again, and a third seed is added to it by the short name.
@@ -258,16 +244,12 @@ fn a_task_with_settings_is_run_in_parts_gone_on_with_and_merged() {
     assert_eq!(numbers(&at("again")), numbers(&at("whole")));
     let out = at("again");
     let more = ["compare", "--out", out.to_str().unwrap(), "--seeds", "3"];
-    let (code, stdout, stderr) = common::ended(common::lab().args(more));
-    assert_eq!(code, 0, "{stdout}{stderr}");
+    let (_, stderr) = succeeds(common::lab().args(more));
     assert!(stderr.contains("4 of them are there already"), "{stderr}");
     assert_eq!(numbers(&out)[..4], numbers(&at("whole"))[..]);
 
     let table = fs::read_to_string(out.join("results.csv")).unwrap();
-    assert!(
-        table.contains(&format!("\n\"{NAME}\",none,1,3,")),
-        "{table}"
-    );
+    says(&table, &[&format!("\n\"{NAME}\",none,1,3,")]);
     let lengths =
         ["8", "16", "32"].map(|length| table.matches(&format!(",flex,{length},")).count());
     assert_eq!(lengths, [6; 3], "{table}");

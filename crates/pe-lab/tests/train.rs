@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::{SMALL, ended, lab};
+use common::{SMALL, ended, json, lab, refused, says, well, words};
 
 fn run(arguments: &[&str], out: &Path) -> (i32, String, String) {
     ended(lab().arg("train").args(arguments).arg("--out").arg(out))
@@ -18,8 +18,7 @@ fn a_training_prints_plain_lines_into_a_pipe_and_its_scores() {
     let out = folder.path().join("training");
     let arguments = ["--task", "reverse", "--scheme", "learned", "--steps", "60"];
     let arguments = [&arguments[..], &SMALL].concat();
-    let (code, stdout, stderr) = run(&arguments, &out);
-    assert_eq!(code, 0, "{stderr}");
+    let (stdout, stderr) = well(run(&arguments, &out));
     assert!(!stdout.contains('\u{1b}') && !stderr.contains('\u{1b}'));
     let steps: Vec<&str> = stdout.lines().filter(|l| l.starts_with("step")).collect();
     let begins = [
@@ -33,21 +32,13 @@ fn a_training_prints_plain_lines_into_a_pipe_and_its_scores() {
     for (line, begin) in steps.iter().zip(begins) {
         assert!(line.starts_with(begin), "{stdout}");
     }
-    assert!(
-        stdout.contains("    80 ") && stdout.contains("beyond training"),
-        "{stdout}"
-    );
-    let text = fs::read_to_string(out.join("result.json")).unwrap();
-    let result: serde_json::Value = serde_json::from_str(&text).unwrap();
+    says(&stdout, &["    80 ", "beyond training"]);
+    let result = json(&out.join("result.json"));
     assert_eq!(result["spec"]["steps"], 60);
     assert!(out.join("checkpoint/model-1.bpk").exists());
 
-    let (code, _, stderr) = run(&["--resume"], &out);
-    assert_eq!(code, 2);
-    assert!(stderr.contains("is finished"), "{stderr}");
-    let (code, _, stderr) = run(&arguments, &out);
-    assert_eq!(code, 2);
-    assert!(stderr.contains("go on with --resume"), "{stderr}");
+    refused(run(&["--resume"], &out), 2, &["is finished"]);
+    refused(run(&arguments, &out), 2, &["go on with --resume"]);
 }
 
 #[cfg(unix)]
@@ -99,12 +90,10 @@ fn a_stopped_training_says_how_to_go_on_and_goes_on() {
             assert!(stderr.contains(&how), "{stderr}");
         }
     }
-    let (code, _, stderr) = run(&["--resume"], &out);
-    assert_eq!(code, 0, "{stderr}");
+    well(run(&["--resume"], &out));
     assert_eq!(run(&arguments, &whole).0, 0);
     let measured = |folder: &Path| {
-        let text = fs::read_to_string(folder.join("result.json")).unwrap();
-        let mut result: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let mut result = json(&folder.join("result.json"));
         result["outcome"]["finished"]["timing"].take();
         // It is of the times too.
         result["digest"].take();
@@ -118,19 +107,19 @@ fn wrong_use_exits_with_2_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("x");
     for (arguments, said) in [
-        (&["--task", "sorting"][..], "there is no task `sorting`"),
-        (&["--scheme", "cosine"], "there is no scheme `cosine`"),
+        ("--task sorting", "there is no task `sorting`"),
+        ("--scheme cosine", "there is no scheme `cosine`"),
         (
-            &["--task", "all"],
+            "--task all",
             "train runs one task with one scheme and one seed",
         ),
-        (&["--steps", "0"], "0 steps were asked for"),
-        (&["--seed", "-1"], "unexpected argument"),
-        (&["--resume"], "holds no training to go on with"),
-        (&["--resume", "--steps", "5"], "cannot be used with"),
-        (&["--device", "gpu"], "there is no device `gpu`"),
+        ("--steps 0", "0 steps were asked for"),
+        ("--seed -1", "unexpected argument"),
+        ("--resume", "holds no training to go on with"),
+        ("--resume --steps 5", "cannot be used with"),
+        ("--device gpu", "there is no device `gpu`"),
     ] {
-        let (code, stdout, stderr) = run(arguments, &out);
+        let (code, stdout, stderr) = run(&words(arguments), &out);
         assert_eq!(code, 2, "{arguments:?}: {stderr}");
         assert!(stderr.contains(said), "{arguments:?}: {stderr}");
         assert_eq!(stdout, "", "{arguments:?}");
@@ -138,7 +127,5 @@ fn wrong_use_exits_with_2_and_leaves_nothing() {
     }
     fs::create_dir(&out).unwrap();
     fs::write(out.join("thesis.txt"), "mine").unwrap();
-    let (code, _, stderr) = run(&["--steps", "2"], &out);
-    assert_eq!(code, 2);
-    assert!(stderr.contains("is not empty"), "{stderr}");
+    refused(run(&["--steps", "2"], &out), 2, &["is not empty"]);
 }

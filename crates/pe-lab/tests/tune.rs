@@ -5,19 +5,24 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{SMALL, ended, lab};
+use common::{Ended, SMALL, compare, digits, ended, refused, says, succeeds, well};
 use pe_lab::ask::{StudySpec, Tasks, TrialSpec};
 use pe_lab::folder::{StudyFolder, read_json};
 use pe_lab::run::{Crew, Progress, Stop};
 
-fn compare(flags: &[&str], out: &Path) -> (i32, String, String) {
-    ended(lab().arg("compare").args(flags).arg("--out").arg(out))
+#[track_caller]
+fn good(flags: &str, out: &Path) -> (String, String) {
+    succeeds(&mut compare(flags, out))
 }
 
-fn good(flags: &[&str], out: &Path) -> (String, String) {
-    let (code, stdout, stderr) = compare(flags, out);
-    assert_eq!(code, 0, "{flags:?}: {stderr}");
-    (stdout, stderr)
+fn asked(flags: &str, out: &Path) -> Ended {
+    ended(&mut compare(flags, out))
+}
+
+/// The flags of a short study with a small model.
+fn tiny(flags: &str) -> String {
+    let small = SMALL.join(" ");
+    format!("--tasks digits --seeds 1 --steps 3 {small} {flags}")
 }
 
 fn spec(out: &Path) -> StudySpec {
@@ -31,21 +36,13 @@ fn trials(out: &Path, end: &str) -> usize {
     names.filter(|name| name.ends_with(end)).count()
 }
 
-/// Of a training for another number of steps in the same folder.
+/// The older result is of a training for another number of steps in the same folder.
 #[cfg(unix)]
 #[test]
 fn an_older_result_is_not_taken_for_that_of_a_training_that_was_killed() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    good(
-        &[
-            TINY,
-            &SMALL,
-            &["--details", "--schemes", "none", "--tune", "2"],
-        ]
-        .concat(),
-        &out,
-    );
+    good(&tiny("--details --schemes none --tune 2"), &out);
     let study = StudyFolder::at(&out);
     let old: TrialSpec = read_json(&study.trial("digits-none-101-rate-0.0015").spec()).unwrap();
     assert!(study.trial(&old.id()).result().exists());
@@ -63,29 +60,15 @@ fn an_older_result_is_not_taken_for_that_of_a_training_that_was_killed() {
     assert_eq!(missing[0].0, new);
 }
 
-const TINY: &[&str] = &["--tasks", "digits", "--seeds", "1", "--steps", "3"];
-
 #[test]
 fn every_scheme_is_tuned_with_the_same_rates_and_the_report_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let flags = [
-        TINY,
-        &SMALL,
-        &["--schemes", "none", "--tune", "2", "--details"],
-    ]
-    .concat();
-    let (stdout, stderr) = good(&flags, &out);
+    let (stdout, stderr) = good(&tiny("--schemes none --tune 2 --details"), &out);
     assert!(stderr.contains("2 trainings at seed 101"), "{stderr}");
     assert!(stderr.contains("among 0.00075, 0.0015"), "{stderr}");
-    assert!(
-        stderr.contains("learning rate of none on digits: 0.00"),
-        "{stderr}"
-    );
-    assert!(
-        stdout.contains("was chosen for each task among 2"),
-        "{stdout}"
-    );
+    says(&stderr, &["learning rate of none on digits: 0.00"]);
+    says(&stdout, &["was chosen for each task among 2"]);
     // Of two rates each is an end.
     let words: Vec<&str> = stdout.split_whitespace().collect();
     assert!(
@@ -93,7 +76,7 @@ fn every_scheme_is_tuned_with_the_same_rates_and_the_report_says_so() {
         "{stdout}"
     );
     let tune = spec(&out).tune.unwrap();
-    let chosen = tune.of("digits", "none").unwrap();
+    let chosen = tune.chosen_for("digits", "none").unwrap();
     let losses: Vec<f64> = chosen.losses.iter().map(|loss| loss.unwrap()).collect();
     let lowest = if losses[0] <= losses[1] { 0 } else { 1 };
     assert_eq!(chosen.rate, tune.rates[lowest]);
@@ -111,28 +94,19 @@ fn every_scheme_is_tuned_with_the_same_rates_and_the_report_says_so() {
     assert!(page.contains("What each scheme got"));
 
     // Nothing is trained twice, and a scheme that is added is tuned like the first.
-    let (_, stderr) = good(&[], &out);
+    let (_, stderr) = good("", &out);
     assert!(stderr.contains("0 trainings at seed 101"), "{stderr}");
-    good(&["--schemes", "rotary"], &out);
+    good("--schemes rotary", &out);
     let grown = spec(&out).tune.unwrap();
-    assert_eq!(grown.of("digits", "none"), Some(chosen));
+    assert_eq!(grown.chosen_for("digits", "none"), Some(chosen));
     assert_eq!((grown.chosen.len(), trials(&out, "-rate-0.0015")), (2, 2));
 
     // Other rates are another study, and so is none.
-    let (code, _, stderr) = compare(&["--tune", "3"], &out);
-    assert_eq!(code, 2);
-    assert!(stderr.contains("it differs in: tune"), "{stderr}");
+    refused(asked("--tune 3", &out), 2, &["it differs in: tune"]);
     // Its own plan runs it again.
     let again = folder.path().join("again");
     let plan = out.join("study.toml");
-    let (code, _, stderr) = ended(
-        lab()
-            .args(["compare", "--study"])
-            .arg(plan)
-            .arg("--out")
-            .arg(&again),
-    );
-    assert_eq!(code, 0, "{stderr}");
+    good(&format!("--study {}", plan.display()), &again);
     // It was not added to, as the first was.
     let mut expected = spec(&out);
     assert_eq!(expected.grown.len(), 1);
@@ -144,37 +118,26 @@ fn every_scheme_is_tuned_with_the_same_rates_and_the_report_says_so() {
 fn a_budget_chooses_or_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let flags = |budget| {
-        let study = ["--tasks", "digits", "--schemes", "none", "--budget", budget];
-        [&study[..], &SMALL].concat()
+    let asked = |budget: &str| {
+        let flags = format!("--schemes none --budget {budget}");
+        ended(&mut digits(&flags, &out))
     };
-    let (code, _, stderr) = compare(&[&flags("1s")[..], &["--steps", "100000"]].concat(), &out);
-    assert_eq!(code, 2, "{stderr}");
-    assert!(
-        stderr.contains("3 seeds and 100 % of the steps"),
-        "{stderr}"
+    refused(
+        asked("1s --steps 100000"),
+        2,
+        &["3 seeds and 100 % of the steps"],
     );
     assert!(!out.exists());
-    let (code, _, stderr) = compare(&flags("soon"), &out);
-    assert_eq!(code, 2);
-    assert!(stderr.contains("write 90s, 30m or 1.5h"), "{stderr}");
-    let both = [&flags("1h")[..], &["--steps", "3", "--seeds", "2"]].concat();
-    let (code, _, stderr) = compare(&both, &out);
-    assert_eq!(code, 2);
-    assert!(
-        stderr.contains("at most one of --seeds and --steps"),
-        "{stderr}"
+    refused(asked("soon"), 2, &["write 90s, 30m or 1.5h"]);
+    refused(
+        asked("1h --steps 3 --seeds 2"),
+        2,
+        &["at most one of --seeds and --steps"],
     );
-
-    let (_, stderr) = good(&[&flags("10h")[..], &["--steps", "3"]].concat(), &out);
-    assert!(
-        stderr.contains("buys 12 seeds and 100 % of the steps"),
-        "{stderr}"
-    );
+    let (_, stderr) = well(asked("10h --steps 3"));
+    says(&stderr, &["buys 12 seeds and 100 % of the steps"]);
     assert_eq!(spec(&out).seeds.len(), 12);
-    let (code, _, stderr) = compare(&flags("10h"), &out);
-    assert_eq!(code, 2);
-    assert!(stderr.contains("holds one already"), "{stderr}");
+    refused(asked("10h"), 2, &["holds one already"]);
 }
 
 #[test]
@@ -182,19 +145,9 @@ fn recipes_of_layers_and_sizes_come_from_flags() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
     let recipes = "rotary(share=0.5, base=500000),rotary(window=4,global_every=2),t5(nope_every=3)";
-    let sizes = [
-        "--d-model",
-        "32",
-        "--layers",
-        "3",
-        "--heads",
-        "2",
-        "--d-ff",
-        "48",
-    ];
-    let recipe = ["--lr", "0.001", "--batch-size", "8"];
-    let flags = [TINY, &["--schemes", recipes], &sizes, &recipe].concat();
-    let (stdout, _) = good(&flags, &out);
+    let sizes = "--d-model 32 --layers 3 --heads 2 --d-ff 48 --lr 0.001 --batch-size 8";
+    let study = format!("--tasks digits --seeds 1 --steps 3 --schemes {recipes} {sizes}");
+    let (stdout, _) = good(&study.replace(", ", ","), &out);
     let spec = spec(&out);
     let names = [
         "rotary(base=500000,share=0.5)",
@@ -213,18 +166,16 @@ fn recipes_of_layers_and_sizes_come_from_flags() {
         (0.001, 8)
     );
     // A study file says the same, and other sizes are another study.
-    let (_, stderr) = good(&[], &out);
+    let (_, stderr) = good("", &out);
     assert!(stderr.contains("3 of them are there already"), "{stderr}");
-    let (code, _, stderr) = compare(&["--layers", "4"], &out);
-    assert_eq!(code, 2);
-    assert!(stderr.contains("it differs in: model"), "{stderr}");
+    refused(asked("--layers 4", &out), 2, &["it differs in: model"]);
     for (scheme, said) in [
         ("rotary(share=0.3)", "a multiple of 0.125"),
         ("rotary(nope_every=4)", "the model has 2 layers"),
         ("rotary(bse=4)", "did you mean `base`?"),
     ] {
-        let flags = ["--tasks", "digits", "--schemes", scheme];
-        let (code, _, stderr) = compare(&flags, &folder.path().join("wrong"));
+        let flags = format!("--tasks digits --schemes {scheme}");
+        let (code, _, stderr) = asked(&flags, &folder.path().join("wrong"));
         assert_eq!(code, 2);
         assert!(stderr.contains(said), "{scheme}: {stderr}");
     }
@@ -234,17 +185,7 @@ fn recipes_of_layers_and_sizes_come_from_flags() {
 fn a_retrieval_task_has_scores_by_depth() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let flags = [
-        "--tasks",
-        "passkey,digits",
-        "--schemes",
-        "none",
-        "--seeds",
-        "1",
-        "--steps",
-        "2",
-    ];
-    good(&[&flags[..], &SMALL].concat(), &out);
+    good(&tiny("--tasks passkey --schemes none"), &out);
     let depths = fs::read_to_string(out.join("depths.csv")).unwrap();
     let mut lines = depths.lines();
     let head = "task,scheme,seed,length,inside_training,depth_from,depth_to,answers,score,floor";

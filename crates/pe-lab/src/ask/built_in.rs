@@ -1,23 +1,22 @@
 //! The schemes, tasks and networks that every laboratory has. To add one, add an entry here.
 
+use PositionalConfig::{
+    Alibi, Erpe, Fope, Fox, Inkling, Learned, Pope, Rotary, Sinusoidal, T5, Time2Vec, Tupe,
+};
 use burn::module::Initializer;
-use burn::tensor::Device;
-use pe_burn::RopeScaling;
 use pe_burn::content::{InklingConfig, TupeConfig};
 use pe_burn::embedding::{Gain, Time2VecConfig};
 use pe_burn::gates::FoxConfig;
-use pe_burn::rotary::FopeConfig;
+use pe_burn::rotary::{FopeConfig, PopeConfig};
 use pe_burn::weights::ErpeConfig;
 use pe_burn::{
-    AlibiShape, Axes, Formula, PositionError, PositionalConfig, PositionalScheme,
+    AlibiConfig, AlibiShape, Axes, Formula, LearnedPositionalEmbeddingConfig, PositionalConfig,
     RotaryPositionalEncodingConfig, SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig,
 };
 use pe_encoder::Encoder;
 
-use super::encoding::SchemeConfig;
 use super::lab::{Lab, PositionsFrom, SchemeEntry};
 use super::network::ENCODER;
-use super::scaling::{Lengths, SCALINGS, with_factor, with_original};
 use super::sizes::Sizes;
 use crate::data::{co2, digits_32};
 use crate::task::{
@@ -26,121 +25,273 @@ use crate::task::{
     PrevOccurrence, Reverse, SelectiveCopy, Shift3, Sort50, text,
 };
 
-/// The name of each scheme, what it does and where it comes from.
-const SCHEMES: [(&str, &str); 28] = [
-    (
+/// A scheme that every laboratory has: a row of [`SCHEMES`].
+struct BuiltIn {
+    name: &'static str,
+    /// What it does and where it comes from.
+    about: &'static str,
+    /// How it differs here from its source.
+    here: Option<&'static str>,
+    positions: PositionsFrom,
+    /// Its configuration; without it that of the library's scheme of the same name.
+    make: Option<fn(&Sizes) -> PositionalConfig>,
+}
+
+/// A scheme, which is that of the library with the same name unless it is [`made`](BuiltIn::made) in another way.
+const fn scheme(name: &'static str, about: &'static str) -> BuiltIn {
+    BuiltIn {
+        name,
+        about,
+        here: None,
+        positions: PositionsFrom::Order,
+        make: None,
+    }
+}
+
+impl BuiltIn {
+    const fn made(self, make: fn(&Sizes) -> PositionalConfig) -> Self {
+        Self {
+            make: Some(make),
+            ..self
+        }
+    }
+
+    const fn here(self, here: &'static str) -> Self {
+        Self {
+            here: Some(here),
+            ..self
+        }
+    }
+
+    const fn at_random_positions(self) -> Self {
+        Self {
+            positions: PositionsFrom::Draws,
+            ..self
+        }
+    }
+
+    fn entry(&'static self) -> SchemeEntry {
+        let make = move |sizes: &Sizes| match self.make {
+            Some(make) => Ok(make(sizes)),
+            None => sizes.library(self.name),
+        };
+        let entry = SchemeEntry::new(self.name, self.about, make).with_positions(self.positions);
+        match self.here {
+            Some(here) => entry.with_here(here),
+            None => entry,
+        }
+    }
+}
+
+/// The schemes, in the order in which they are listed.
+static SCHEMES: [BuiltIn; 28] = [
+    scheme(
         "none",
         "no positions at all: the control of every comparison",
     ),
-    (
+    scheme(
         "sinusoidal",
         "a fixed pattern of sines and cosines, added (Vaswani et al. 2017)",
     ),
-    (
+    scheme(
         "learned",
         "a trained vector for every position, added (Gehring et al. 2017; BERT, GPT-2)",
-    ),
-    (
+    )
+    .here("it starts at N(0, 0.7), as large as the sinusoidal values")
+    // The mean square of the sinusoidal values is ½, so N(0, 0.7) is as large, and neither scheme has an advantage of
+    // size. Both are larger than the initial token embeddings. With N(0, 0.2), as large as the token embeddings, the
+    // model learned `reverse` more slowly: an accuracy of 0.46 at 20 symbols, against 0.96 with N(0, 0.7) (seed 101,
+    // 1,500 steps, a peak learning rate of 1e-3).
+    .made(|sizes| {
+        let table = LearnedPositionalEmbeddingConfig::new(sizes.d_model, sizes.max_len);
+        Learned(table.with_init(normal(0.7)))
+    }),
+    scheme(
         "rotary",
         "queries and keys rotated by their position (RoPE; Su et al. 2021; Llama)",
     ),
-    (
+    scheme(
         "xpos",
         "as rotary, and fading with distance (Sun et al. 2022; Toto 2 on half of a head)",
     ),
-    (
+    scheme(
         "pope",
         "content says how long, positions say in which direction (PoPE; Gopalakrishnan et al. 2025)",
-    ),
-    (
+    )
+    .here(
+        "phases start anywhere from −2π to 0, the paper's other choice: with phases of 0 the encoder could not tell left \
+         from right",
+    )
+    .made(|sizes| {
+        let pope = PopeConfig::new(sizes.d_head(), sizes.heads).with_max_len(sizes.max_len);
+        Pope(pope.with_init(any_phase()))
+    }),
+    scheme(
         "fox",
         "scores fall at each token by a gate of its hidden state, for causal tasks (FoX; Lin et al. 2025)",
-    ),
-    (
+    )
+    .made(|sizes| Fox(gates(sizes))),
+    scheme(
         "fox_rotary",
         "as fox and rotary together, for causal tasks (Lin et al. 2025)",
-    ),
-    (
+    )
+    .made(|sizes| Fox(gates(sizes).with_rotary(rotary(sizes)))),
+    scheme(
         "inkling",
         "each token mixes trained scores of the distances to the left, by its hidden state (Inkling, Thinking Machines 2026)",
-    ),
-    (
+    )
+    .here("keys farther away than the training length get no score, as those beyond 1,024 tokens there")
+    // A distance that no training has would have a score that nothing has trained.
+    .made(|sizes| {
+        let logits = InklingConfig::new(sizes.d_model, sizes.heads, sizes.layers);
+        let extent = sizes.trained_len.clamp(1, logits.extent);
+        Inkling(logits.with_extent(extent))
+    }),
+    scheme(
         "alibi",
         "scores fall linearly with distance (ALiBi; Press et al. 2021)",
-    ),
-    (
+    )
+    .here(
+        "a variant, not the paper's own: a key to the right counts as half a step farther away, so that the encoder can \
+         tell left from right",
+    )
+    .made(|sizes| Alibi(AlibiConfig::new(sizes.heads).with_shape(AlibiShape::HalfStep))),
+    scheme(
         "t5",
         "a trained score for every range of distances, on each side (Raffel et al. 2020)",
-    ),
-    (
+    )
+    .here("the scores start at N(0, 1), since these trainings are short")
+    .made(|sizes| T5(ranges_of_distances(sizes))),
+    scheme(
         "kerple",
         "scores fall along a trained function of distance, the same on both sides (Chi et al. 2022)",
     ),
-    (
+    scheme(
         "fire",
         "scores from a small network of distance, the same on both sides (Li et al. 2023)",
     ),
-    (
+    scheme(
         "scaled_sinusoidal",
         "as sinusoidal, times a trained number (Vaswani et al. 2017; Transformer-TTS)",
-    ),
-    (
+    )
+    .made(|sizes| Sinusoidal(sinusoidal(sizes).with_gain(Gain::Learned(1.0)))),
+    scheme(
         "randomized_sinusoidal",
         "as sinusoidal, at random positions in ascending order (Ruoss et al. 2023)",
-    ),
-    (
+    )
+    .at_random_positions()
+    .made(|sizes| Sinusoidal(sinusoidal(sizes))),
+    scheme(
         "randomized_rotary",
         "as rotary, at random positions in ascending order (Ruoss et al. 2023)",
-    ),
-    (
+    )
+    .at_random_positions()
+    .made(|sizes| Rotary(rotary(sizes))),
+    scheme(
         "sinusoidal_2d",
         "as sinusoidal, half of it for the row and half for the column of a grid",
-    ),
-    (
+    )
+    .made(|sizes| {
+        let axes = Some(Axes::HEIGHT_WIDTH);
+        Sinusoidal(SinusoidalPositionalEncodingConfig { axes, ..sinusoidal(sizes) })
+    }),
+    scheme(
         "rotary_2d",
         "as rotary, half of it by the row and half by the column of a grid",
-    ),
-    (
+    )
+    .made(|sizes| {
+        let axes = Some(Axes::HEIGHT_WIDTH);
+        Rotary(RotaryPositionalEncodingConfig { axes, ..rotary(sizes) })
+    }),
+    scheme(
         "shaw",
         "queries against a trained vector for each of the nearest distances (Shaw et al. 2018)",
     ),
-    (
+    scheme(
         "transformer_xl",
         "queries against projected sinusoids of the distance (Dai et al. 2019; Conformer)",
     ),
-    (
+    scheme(
         "deberta",
         "queries and keys against trained vectors of ranges of distances (He et al. 2020)",
     ),
-    (
+    scheme(
         "fope",
         "as rotary, and pairs turn by random mixtures of frequencies (FoPE; Hua et al. 2024)",
-    ),
-    (
+    )
+    .here("frequencies are left out that make no whole turn in 7 tokens, where training has fewer")
+    // FoPE leaves out what makes no whole turn within the training length: with fewer than 7 tokens nothing would be left.
+    .made(|sizes| Fope(FopeConfig::new(sizes.d_head(), sizes.heads, sizes.trained_len.max(7)))),
+    scheme(
         "cope",
         "distances that count what a query looks at, to the left alone (Golovneva et al. 2024)",
     ),
-    (
+    scheme(
         "tape",
         "as sinusoidal, its frequencies times width / training length (tAPE; Foumani et al. 2023)",
-    ),
-    (
+    )
+    .made(|sizes| Sinusoidal(sinusoidal(sizes).with_formula(Formula::tape(sizes.trained_len)))),
+    scheme(
         "tupe",
         "words against words and trained positions against positions, apart (TUPE-A; Ke et al. 2021)",
-    ),
-    (
+    )
+    .made(|sizes| Tupe(tupe(sizes))),
+    scheme(
         "tupe_r",
         "as tupe, and a trained score for every range of distances (TUPE-R; Ke et al. 2021)",
-    ),
-    (
+    )
+    .here("the scores of distances start at N(0, 1), since these trainings are short")
+    .made(|sizes| Tupe(tupe(sizes).with_relative(ranges_of_distances(sizes)))),
+    scheme(
         "erpe",
         "a trained number for every distance, added to the weights after the softmax (eRPE; Foumani et al. 2023)",
-    ),
-    (
+    )
+    .made(|sizes| Erpe(ErpeConfig::new(sizes.heads, longest_row(sizes)))),
+    scheme(
         "time2vec",
         "trained waves of the time and one line, added (Kazemi et al. 2019); time counts in training lengths",
-    ),
+    )
+    // In a longer test the line goes on past 1.
+    .made(|sizes| Time2Vec(Time2VecConfig::new(sizes.d_model, sizes.trained_len as f64))),
 ];
+
+fn sinusoidal(sizes: &Sizes) -> SinusoidalPositionalEncodingConfig {
+    SinusoidalPositionalEncodingConfig::new(sizes.d_model).with_max_len(sizes.max_len)
+}
+
+fn rotary(sizes: &Sizes) -> RotaryPositionalEncodingConfig {
+    RotaryPositionalEncodingConfig::new(sizes.d_head()).with_max_len(sizes.max_len)
+}
+
+fn gates(sizes: &Sizes) -> FoxConfig {
+    FoxConfig::new(sizes.d_model, sizes.heads, sizes.layers)
+}
+
+fn tupe(sizes: &Sizes) -> TupeConfig {
+    TupeConfig::new(sizes.d_model, sizes.heads, longest_row(sizes))
+}
+
+/// The tables of TUPE and eRPE are not interpolated, so they have rows for the patches of higher resolutions too.
+fn longest_row(sizes: &Sizes) -> usize {
+    sizes.max_len.max(sizes.tested_len)
+}
+
+/// In these short trainings Adam moves a bias by little more than 1. On `reverse` at 20 symbols the accuracy was 0.27
+/// from N(0, 0.02) (seed 1), and from N(0, 1) 0.95 (seed 1) and 0.93 (seed 101).
+fn ranges_of_distances(sizes: &Sizes) -> T5RelativeBiasConfig {
+    T5RelativeBiasConfig::new(sizes.heads).with_init(normal(1.0))
+}
+
+fn any_phase() -> Initializer {
+    Initializer::Uniform {
+        min: -std::f64::consts::TAU,
+        max: 0.0,
+    }
+}
+
+fn normal(std: f64) -> Initializer {
+    Initializer::Normal { mean: 0.0, std }
+}
 
 impl Lab {
     /// The built-in schemes, tasks and networks.
@@ -157,16 +308,9 @@ impl Lab {
     }
 
     fn with_schemes(self) -> Self {
-        SCHEMES.iter().fold(self, |lab, (name, about)| {
-            let mut entry = SchemeEntry::new(name, about, |sizes| configuration(name, sizes));
-            if let Some(here) = here(name) {
-                entry = entry.with_here(here);
-            }
-            if name.starts_with("randomized") {
-                entry = entry.with_positions(PositionsFrom::Draws);
-            }
-            lab.scheme_entry(entry)
-        })
+        SCHEMES
+            .iter()
+            .fold(self, |lab, scheme| lab.scheme_entry(scheme.entry()))
     }
 
     /// Apart are a text, which takes longer than all others together; a forecast, whose error has no bound, so that a mean
@@ -197,111 +341,6 @@ impl Lab {
     }
 }
 
-/// How a scheme differs here from its source.
-fn here(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "learned" => "it starts at N(0, 0.7), as large as the sinusoidal values",
-        "alibi" => {
-            "a variant, not the paper's own: a key to the right counts as half a step farther away, so that the \
-             encoder can tell left from right"
-        }
-        "pope" => {
-            "phases start anywhere from −2π to 0, the paper's other choice: with phases of 0 the encoder could not tell left \
-             from right"
-        }
-        "inkling" => {
-            "keys farther away than the training length get no score, as those beyond 1,024 tokens there"
-        }
-        "t5" => "the scores start at N(0, 1), since these trainings are short",
-        "fope" => {
-            "frequencies are left out that make no whole turn in 7 tokens, where training has fewer"
-        }
-        "tupe_r" => "the scores of distances start at N(0, 1), since these trainings are short",
-        _ => return None,
-    })
-}
-
-/// The configuration of a scheme: that of the library's scheme of the same name, unless another is named here.
-fn configuration(name: &str, sizes: &Sizes) -> Result<PositionalConfig, PositionError> {
-    use PositionalConfig::{Alibi, Erpe, Learned, Pope, Rotary, Sinusoidal, T5, Tupe};
-    let of_library = match name {
-        "inkling" => return Ok(distances_of_training(sizes)),
-        "fox" => return Ok(PositionalConfig::Fox(gates(sizes))),
-        "fox_rotary" => return Ok(rotated_gates(sizes)),
-        "fope" => return Ok(whole_turns_in_training(sizes)),
-        "tape" => return Ok(scaled_to_training(sizes)),
-        "time2vec" => return Ok(waves_of_training(sizes)),
-        "scaled_sinusoidal" | "randomized_sinusoidal" | "sinusoidal_2d" => "sinusoidal",
-        "randomized_rotary" | "rotary_2d" => "rotary",
-        "tupe_r" => "tupe",
-        name => name,
-    };
-    let axes = Some(Axes::HEIGHT_WIDTH);
-    // The tables of TUPE and eRPE are not interpolated, so they have rows for the patches of higher resolutions too.
-    let max_len = sizes.max_len.max(sizes.tested_len);
-    Ok(match (name, sizes.library(of_library)?) {
-        // The mean square of the sinusoidal values is ½, so N(0, 0.7) is as large, and neither scheme has an advantage of
-        // size. Both are larger than the initial token embeddings. With N(0, 0.2), as large as the token embeddings, the
-        // model learned `reverse` more slowly: an accuracy of 0.46 at 20 symbols, against 0.96 with N(0, 0.7) (seed 101,
-        // 1,500 steps, a peak learning rate of 1e-3).
-        ("learned", Learned(table)) => Learned(table.with_init(normal(0.7))),
-        // The model is an encoder, which sees both sides. With the paper's symmetric distances, or phases of 0, it
-        // could not tell them apart.
-        ("alibi", Alibi(alibi)) => Alibi(alibi.with_shape(AlibiShape::HalfStep)),
-        ("pope", Pope(pope)) => Pope(pope.with_init(any_phase())),
-        // In these short trainings Adam moves a bias by little more than 1. On `reverse` at 20 symbols the accuracy was 0.27
-        // from N(0, 0.02) (seed 1), and from N(0, 1) 0.95 (seed 1) and 0.93 (seed 101).
-        ("t5", T5(bias)) => T5(bias.with_init(normal(1.0))),
-        ("scaled_sinusoidal", Sinusoidal(table)) => Sinusoidal(table.with_gain(Gain::Learned(1.0))),
-        ("sinusoidal_2d", Sinusoidal(table)) => {
-            Sinusoidal(SinusoidalPositionalEncodingConfig { axes, ..table })
-        }
-        ("rotary_2d", Rotary(rotary)) => Rotary(RotaryPositionalEncodingConfig { axes, ..rotary }),
-        ("tupe", Tupe(tupe)) => Tupe(TupeConfig { max_len, ..tupe }),
-        ("tupe_r", Tupe(tupe)) => {
-            let ranges = T5RelativeBiasConfig::new(tupe.heads).with_init(normal(1.0));
-            Tupe(TupeConfig { max_len, ..tupe }.with_relative(ranges))
-        }
-        ("erpe", Erpe(erpe)) => Erpe(ErpeConfig { max_len, ..erpe }),
-        (_, config) => config,
-    })
-}
-
-/// A distance that no training has would have a score that nothing has trained.
-fn distances_of_training(sizes: &Sizes) -> PositionalConfig {
-    let logits = InklingConfig::new(sizes.d_model, sizes.heads, sizes.layers);
-    let extent = sizes.trained_len.clamp(1, logits.extent);
-    PositionalConfig::Inkling(logits.with_extent(extent))
-}
-
-fn gates(sizes: &Sizes) -> FoxConfig {
-    FoxConfig::new(sizes.d_model, sizes.heads, sizes.layers)
-}
-
-fn rotated_gates(sizes: &Sizes) -> PositionalConfig {
-    let rotary = RotaryPositionalEncodingConfig::new(sizes.d_head()).with_max_len(sizes.max_len);
-    PositionalConfig::Fox(gates(sizes).with_rotary(rotary))
-}
-
-/// FoPE leaves out what makes no whole turn within the training length, and with fewer than 7 tokens nothing would be left.
-fn whole_turns_in_training(sizes: &Sizes) -> PositionalConfig {
-    PositionalConfig::Fope(FopeConfig::new(
-        sizes.d_head(),
-        sizes.heads,
-        sizes.trained_len.max(7),
-    ))
-}
-
-fn scaled_to_training(sizes: &Sizes) -> PositionalConfig {
-    let table = SinusoidalPositionalEncodingConfig::new(sizes.d_model).with_max_len(sizes.max_len);
-    PositionalConfig::Sinusoidal(table.with_formula(Formula::tape(sizes.trained_len)))
-}
-
-/// In a longer test the line goes on past 1.
-fn waves_of_training(sizes: &Sizes) -> PositionalConfig {
-    PositionalConfig::Time2Vec(Time2VecConfig::new(sizes.d_model, sizes.trained_len as f64))
-}
-
 /// The schemes of `pe-burn` that no name makes here, and why.
 pub const REFUSED: [(&str, &str); 9] = [
     ("swin", A_WINDOW),
@@ -328,168 +367,3 @@ pub const REFUSED: [(&str, &str); 9] = [
 ];
 
 const A_WINDOW: &str = "its table is for the rows and columns of one window, and images are tested at several resolutions";
-
-fn any_phase() -> Initializer {
-    Initializer::Uniform {
-        min: -std::f64::consts::TAU,
-        max: 0.0,
-    }
-}
-
-fn normal(std: f64) -> Initializer {
-    Initializer::Normal { mean: 0.0, std }
-}
-
-impl SchemeConfig for PositionalConfig {
-    type Scheme = PositionalScheme;
-
-    fn init(&self, device: &Device) -> Result<PositionalScheme, PositionError> {
-        self.try_init(device)
-    }
-
-    fn settings(&self) -> Vec<String> {
-        let names: &[&str] = match self {
-            Self::Rotary(rotary) if rotary.axes.is_none() => {
-                &["base", "share", "scaling", "factor", "original"]
-            }
-            Self::Sinusoidal(_) | Self::Rotary(_) | Self::XPos(_) | Self::Pope(_) => &["base"],
-            Self::Fox(fox) if fox.rotary.is_some() => &["base"],
-            _ => &[],
-        };
-        names.iter().map(|name| name.to_string()).collect()
-    }
-
-    fn with_setting(&self, name: &str, value: f64) -> Result<Self, String> {
-        match name {
-            "share" => return with_share(self, value),
-            "scaling" => return Err(format!("one of {}", SCALINGS.join(", "))),
-            "factor" => return with_scaling_of(self, |scaling| with_factor(scaling, value)),
-            "original" => return with_scaling_of(self, |scaling| with_original(scaling, value)),
-            _ => {}
-        }
-        if !(value.is_finite() && value > 1.0) {
-            return Err("a number above 1".into());
-        }
-        Ok(match self.clone() {
-            Self::Sinusoidal(table) => {
-                let formula = match table.formula {
-                    Formula::Tape { length, .. } => Formula::Tape {
-                        length,
-                        base: value,
-                    },
-                    _ => Formula::from(value),
-                };
-                Self::Sinusoidal(table.with_formula(formula))
-            }
-            Self::Rotary(rotary) => Self::Rotary(rotary.with_base(value)),
-            Self::XPos(xpos) => Self::XPos(xpos.with_base(value)),
-            Self::Pope(pope) => Self::Pope(pope.with_base(value)),
-            Self::Fox(fox) => Self::Fox(FoxConfig {
-                rotary: fox.rotary.map(|rotary| rotary.with_base(value)),
-                ..fox
-            }),
-            other => other,
-        })
-    }
-
-    fn with_word(&self, name: &str, word: &str, sizes: &Sizes) -> Result<Self, String> {
-        let (Self::Rotary(rotary), "scaling") = (self, name) else {
-            return Err("a number".into());
-        };
-        let lengths = Lengths {
-            trained: sizes.trained_len,
-            longest: sizes.max_len,
-            tested: sizes.max_len,
-        };
-        Ok(Self::Rotary(
-            rotary.clone().with_scaling(lengths.scaling(word)?),
-        ))
-    }
-
-    fn follows_length(&self) -> bool {
-        let Self::Rotary(rotary) = self else {
-            return false;
-        };
-        matches!(
-            rotary.scaling,
-            Some(RopeScaling::Dynamic(_) | RopeScaling::Longrope(_))
-        )
-    }
-
-    fn axes(&self) -> Option<Axes> {
-        Self::axes(self)
-    }
-
-    /// A table with a row for each position or distance has none between them.
-    fn takes_times(&self) -> bool {
-        !matches!(
-            self,
-            Self::Learned(_)
-                | Self::T5(_)
-                | Self::Shaw(_)
-                | Self::Deberta(_)
-                | Self::Tupe(_)
-                | Self::Erpe(_)
-                | Self::Inkling(_)
-        )
-    }
-
-    fn longest(&self) -> Option<usize> {
-        match self {
-            Self::Learned(table) => Some(table.max_len),
-            Self::Tupe(tupe) => Some(tupe.max_len),
-            Self::Erpe(erpe) => Some(erpe.max_len),
-            _ => None,
-        }
-    }
-
-    fn with_scaling(&self, scaling: RopeScaling) -> Option<Self> {
-        match self {
-            Self::Rotary(rotary) if rotary.scaling.is_none() && rotary.axes.is_none() => {
-                Some(Self::Rotary(rotary.clone().with_scaling(scaling)))
-            }
-            _ => None,
-        }
-    }
-}
-
-/// A rotary scheme with another number in its scaling.
-fn with_scaling_of(
-    config: &PositionalConfig,
-    with: impl FnOnce(RopeScaling) -> Result<RopeScaling, String>,
-) -> Result<PositionalConfig, String> {
-    match config {
-        PositionalConfig::Rotary(RotaryPositionalEncodingConfig {
-            scaling: Some(scaling),
-            ..
-        }) => {
-            let PositionalConfig::Rotary(rotary) = config.clone() else {
-                return Ok(config.clone());
-            };
-            Ok(PositionalConfig::Rotary(
-                rotary.with_scaling(with(scaling.clone())?),
-            ))
-        }
-        _ => Err("given with a scaling, such as scaling=yarn".into()),
-    }
-}
-
-/// The columns that turn make pairs, so their number is even.
-fn with_share(config: &PositionalConfig, share: f64) -> Result<PositionalConfig, String> {
-    let PositionalConfig::Rotary(rotary) = config else {
-        return Ok(config.clone());
-    };
-    let columns = share * rotary.d_head as f64;
-    if !(share > 0.0 && share <= 1.0 && columns % 2.0 == 0.0) {
-        return Err(format!(
-            "above 0 and at most 1, such that pairs of the {} columns of a head turn: a multiple of {}",
-            rotary.d_head,
-            2.0 / rotary.d_head as f64
-        ));
-    }
-    let rotary_dim = Some(columns as usize);
-    Ok(PositionalConfig::Rotary(RotaryPositionalEncodingConfig {
-        rotary_dim,
-        ..rotary.clone()
-    }))
-}

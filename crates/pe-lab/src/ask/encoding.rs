@@ -107,7 +107,7 @@ pub trait SchemeConfig: Config + Clone + Send + Sync + 'static {
             .map_err(|error| format!("what its type allows: {error}"))
     }
 
-    /// The same with a word, as in `rotary(scaling=yarn)`, in a model of these sizes.
+    /// This configuration with a setting that is a word, as in `rotary(scaling=yarn)`, in a model of these sizes.
     ///
     /// # Errors
     ///

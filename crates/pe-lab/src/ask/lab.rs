@@ -244,7 +244,7 @@ impl Lab {
         self
     }
 
-    /// The same laboratory, all of which is built in.
+    /// Says of everything that is in it so far that it is built in.
     pub(super) fn all_built_in(mut self) -> Self {
         self.is_extended = false;
         self

@@ -30,7 +30,7 @@ impl LayerRecipe {
     ///
     /// [`LabError::Usage`] when the model has too few layers for them to differ as asked, or when
     /// `global_every` stands without `window`.
-    pub fn of(&self, layers: usize) -> Result<Vec<(bool, Option<usize>)>, LabError> {
+    pub fn kinds(&self, layers: usize) -> Result<Vec<(bool, Option<usize>)>, LabError> {
         let every = [
             ("nope_every", self.nope_every),
             ("global_every", self.global_every),
@@ -39,8 +39,8 @@ impl LayerRecipe {
             let Some(every) = every else { continue };
             if every == 0 || every > layers {
                 return Err(LabError::Usage(format!(
-                    "`{name}` is {every}, and the model has {layers} layers; it must be from 2 to {layers}, or \
-                     the model deeper: --layers {every}"
+                    "`{name}` is {every}, and the model has {layers} layers, so it is about none of them; take a \
+                     smaller number, or a model of more layers: --layers {every}"
                 )));
             }
         }
@@ -73,7 +73,7 @@ mod tests {
         };
         let (local, all) = (Some(8), None);
         assert_eq!(
-            recipe.of(6).unwrap(),
+            recipe.kinds(6).unwrap(),
             [
                 (true, local),
                 (true, local),
@@ -83,12 +83,12 @@ mod tests {
                 (true, all)
             ]
         );
-        assert_eq!(LayerRecipe::default().of(2).unwrap(), [(true, None); 2]);
+        assert_eq!(LayerRecipe::default().kinds(2).unwrap(), [(true, None); 2]);
     }
 
     #[test]
     fn a_model_without_such_a_layer_is_refused() {
-        let of = |recipe: LayerRecipe| recipe.of(2).unwrap_err().to_string();
+        let of = |recipe: LayerRecipe| recipe.kinds(2).unwrap_err().to_string();
         let message = of(LayerRecipe {
             nope_every: Some(4),
             ..LayerRecipe::default()

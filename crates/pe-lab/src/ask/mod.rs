@@ -22,6 +22,7 @@ mod layers;
 mod model;
 mod network;
 mod plan;
+mod positional;
 mod recipe;
 mod registry;
 mod resolution;

@@ -115,7 +115,7 @@ pub enum All {
 
 impl Names {
     /// The names as a list, with `all` in place of the word `all`.
-    pub fn of(self, all: impl Iterator<Item = String>) -> Vec<String> {
+    pub fn list(self, all: impl Iterator<Item = String>) -> Vec<String> {
         match self {
             Self::All(All::All) => all.collect(),
             Self::These(names) if names.iter().any(|name| name == ALL) => {

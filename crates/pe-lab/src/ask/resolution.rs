@@ -44,7 +44,7 @@ impl AtResolution {
         }
     }
 
-    /// The same in words, for a list of schemes.
+    /// What schemes do, in words that follow their names.
     pub fn about(self) -> &'static str {
         match self {
             Self::Nothing => "have no positions",

@@ -48,7 +48,7 @@ impl From<usize> for Lengths {
 }
 
 impl Lengths {
-    /// Those of a task. Images of a training have all places of their grid.
+    /// The lengths of a task. Of images, every training example fills the whole grid.
     pub fn of(task: &dyn Task) -> Self {
         let longest = task.positions();
         let trained = match task.grid() {
@@ -147,7 +147,7 @@ pub struct TestScaling {
 }
 
 impl TestScaling {
-    /// Those of a study that names none.
+    /// The scalings that are tested in a study that names none.
     pub fn usual() -> Vec<Self> {
         let of = |name: &str| Self {
             name: name.into(),
@@ -162,7 +162,7 @@ impl TestScaling {
     /// # Errors
     ///
     /// [`LabError::Usage`] with the number that it does not take.
-    pub fn of(&self, lengths: Lengths) -> Result<RopeScaling, LabError> {
+    pub fn scaling(&self, lengths: Lengths) -> Result<RopeScaling, LabError> {
         let wrong = |what: &str, value: &dyn fmt::Display, allowed: String| {
             LabError::Usage(format!(
                 "{what} of the scaling {self} is {value}; it must be {allowed}"
@@ -214,7 +214,7 @@ impl TryFrom<String> for TestScaling {
             }
         }
         // What is wrong is said before anything runs.
-        scaling.of(Lengths::from(2))?;
+        scaling.scaling(Lengths::from(2))?;
         Ok(scaling)
     }
 }
@@ -277,14 +277,14 @@ mod tests {
         };
         let of = |text: &str| TestScaling::try_from(text.to_string());
         assert_eq!(
-            of("yarn").unwrap().of(lengths).unwrap(),
+            of("yarn").unwrap().scaling(lengths).unwrap(),
             Yarn::new(8.0, 64).into()
         );
         let given = of("yarn( original=32, factor=2 )").unwrap();
         assert_eq!(given.to_string(), "yarn(factor=2,original=32)");
-        assert_eq!(given.of(lengths).unwrap(), Yarn::new(2.0, 32).into());
+        assert_eq!(given.scaling(lengths).unwrap(), Yarn::new(2.0, 32).into());
         assert_eq!(
-            of("dynamic").unwrap().of(lengths).unwrap(),
+            of("dynamic").unwrap().scaling(lengths).unwrap(),
             Dynamic::new(1.0, 64).into()
         );
         let json = serde_json::to_string(&given).unwrap();

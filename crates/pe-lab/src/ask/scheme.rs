@@ -91,6 +91,32 @@ impl Scheme {
         schemes().iter().map(|entry| entry.name.as_str())
     }
 
+    /// The names of the schemes that can be trained on a task: forget gates are a decoder's, for example, and rows and columns
+    /// need a grid.
+    pub fn names_for(task: &dyn Task, model: &ModelSpec) -> impl Iterator<Item = &'static str> {
+        Self::names().filter(|name| Self::check_fits(name, task, model).is_ok())
+    }
+
+    /// Checks that a scheme can be trained on a task.
+    pub(super) fn check_fits(
+        name: &str,
+        task: &dyn Task,
+        model: &ModelSpec,
+    ) -> Result<(), LabError> {
+        let scheme = Self::by_name(name, model, 1)?;
+        if task.generation().is_some() && scheme.encoding.follows_length() {
+            return Err(LabError::Usage(format!(
+                "the scheme {name} turns every key anew when the input becomes longer, and {} is decoded token by \
+                 token; a scaling that does not follow the length fits, such as scaling=yarn",
+                task.name()
+            )));
+        }
+        let (scheme, device) = (scheme.on(task)?, Device::flex());
+        let weights = scheme.init(&device)?;
+        let network = scheme.network(model, &*weights, task.causal(), &device);
+        network.map(|_| ())
+    }
+
     /// What a scheme does, where it comes from, and how it differs here from its source. Empty for a
     /// name that does not exist.
     pub fn description(name: &str) -> String {
@@ -147,7 +173,8 @@ impl Scheme {
         Self::for_lengths(name, model, max_tokens.into())
     }
 
-    /// The same where inputs of the training are shorter than the longest ones, which scalings of RoPE, FoPE, tAPE and Time2Vec depend on.
+    /// The scheme with this name, as [`by_name`](Self::by_name), where inputs of the training are shorter than the longest ones:
+    /// scalings of RoPE, FoPE, tAPE and Time2Vec depend on both lengths.
     ///
     /// # Errors
     ///
@@ -186,7 +213,7 @@ impl Scheme {
     ///
     /// [`LabError::Usage`] when the model has too few layers for them to differ as the scheme says.
     pub fn kinds_of_layers(&self, layers: usize) -> Result<Vec<(bool, Option<usize>)>, LabError> {
-        let of = |recipe: &LayerRecipe| recipe.of(layers);
+        let of = |recipe: &LayerRecipe| recipe.kinds(layers);
         self.layers.as_ref().map_or(Ok(Vec::new()), of)
     }
 
@@ -352,7 +379,7 @@ impl PositionSource<'_> {
         }
     }
 
-    /// The same for inputs on another grid than that of the training. A scheme of rows and columns gives the
+    /// Positions for inputs on another grid than that of the training. A scheme of rows and columns gives the
     /// same place the same position; see [`AtResolution`](super::AtResolution).
     #[must_use]
     pub fn on(self, grid: Option<Grid>) -> Self {

@@ -24,7 +24,7 @@ const LIMIT: usize = 4;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepCount {
-    /// So many.
+    /// This number of steps.
     Fixed(usize),
     /// Until the training has converged. A training that has not is run again from its start with twice the steps.
     Auto {

@@ -209,7 +209,10 @@ impl StudySpec {
             let lengths = Lengths::of(of_task.as_ref());
             for seed in &self.seeds {
                 for scheme in &self.schemes {
-                    let tuned = self.tune.as_ref().and_then(|tune| tune.of(task, scheme));
+                    let tuned = self
+                        .tune
+                        .as_ref()
+                        .and_then(|tune| tune.chosen_for(task, scheme));
                     let rate = tuned.map_or(self.recipe.learning_rate, |chosen| chosen.rate);
                     trials.push(TrialSpec {
                         task: task.clone(),

@@ -75,7 +75,7 @@ impl Tuned {
     }
 
     /// What was chosen for a scheme on a task.
-    pub fn of(&self, task: &str, scheme: &str) -> Option<&ChosenRate> {
+    pub fn chosen_for(&self, task: &str, scheme: &str) -> Option<&ChosenRate> {
         let mut chosen = self.chosen.iter();
         chosen.find(|chosen| chosen.task == task && chosen.scheme == scheme)
     }
@@ -166,12 +166,12 @@ mod tests {
         tuned
             .choose("a", "y", vec![Some(f64::NAN), Some(0.25), Some(0.25)])
             .unwrap();
-        assert_eq!(tuned.of("a", "x").unwrap().rate, tuned.rates[2]);
-        assert_eq!(tuned.of("a", "y").unwrap().rate, tuned.rates[1]);
-        assert_eq!(tuned.of("b", "x"), None);
+        assert_eq!(tuned.chosen_for("a", "x").unwrap().rate, tuned.rates[2]);
+        assert_eq!(tuned.chosen_for("a", "y").unwrap().rate, tuned.rates[1]);
+        assert_eq!(tuned.chosen_for("b", "x"), None);
         tuned.choose("a", "x", vec![Some(0.1), None, None]).unwrap();
         assert_eq!(
-            (tuned.of("a", "x").unwrap().rate, tuned.chosen.len()),
+            (tuned.chosen_for("a", "x").unwrap().rate, tuned.chosen.len()),
             (tuned.rates[0], 2)
         );
         let message = tuned

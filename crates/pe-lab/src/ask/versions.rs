@@ -62,7 +62,7 @@ impl std::fmt::Display for Versions {
 }
 
 impl Versions {
-    /// Those of this program.
+    /// The versions of this program.
     pub fn current() -> Self {
         Self {
             pe_lab: env!("CARGO_PKG_VERSION").into(),

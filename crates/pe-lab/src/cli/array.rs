@@ -12,7 +12,7 @@ const MOST: usize = 1_000;
 
 /// The arguments of both commands.
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct ArrayArgs {
     /// The file that describes the study
     #[arg(value_name = "STUDY")]
     study: PathBuf,
@@ -22,7 +22,9 @@ pub(super) struct Args {
     /// Processor cores of each task
     #[arg(long, value_name = "N", default_value_t = 1)]
     cores: usize,
-    /// Folder for the parts and for the whole study; all machines have to see it
+    /// Folder for the parts and for the whole study
+    ///
+    /// All machines have to see it.
     #[arg(long, value_name = "FOLDER", default_value = StudyFolder::DEFAULT)]
     out: PathBuf,
 }
@@ -31,11 +33,13 @@ pub(super) struct Args {
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct SlurmArgs {
     #[command(flatten)]
-    args: Args,
+    args: ArrayArgs,
     /// The partition to run in [default: that of the cluster]
     #[arg(long, value_name = "NAME")]
     partition: Option<String>,
-    /// How long a task may take, as Slurm writes it (04:00:00) [default: that of the partition]
+    /// How long a task may take [default: that of the partition]
+    ///
+    /// As Slurm writes it: 04:00:00.
     #[arg(long, value_name = "TIME")]
     time: Option<String>,
 }
@@ -48,7 +52,7 @@ struct Words {
     whole: String,
 }
 
-impl Args {
+impl ArrayArgs {
     /// Checks that the study can be run, and gives the words of the script.
     fn words(&self) -> Result<Words, LabError> {
         for (name, value, most) in [

@@ -31,93 +31,125 @@ use crate::stats::Looks;
 
 /// The flags of `compare`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Args {
-    /// How much to run: `quick` (three schemes, three tasks, 3 seeds, at most two minutes on two cores; with --data a first
-    /// look in two minutes, as --budget 2m),
-    /// `standard` (eight schemes, nine tasks, 5 seeds, an hour), `full` (as standard with 12 seeds, which
-    /// prove smaller differences) or `lm` (language models of characters on a novel: six schemes, 3 seeds, 8
-    /// minutes). Steps, recipe and model of a preset are for its tasks: with --data or other --tasks they are the usual ones
-    /// [default: the study in the folder of --out if there is one, standard with --data, otherwise quick]
+pub struct CompareArgs {
+    /// How much to run
+    ///
+    /// `quick` (three schemes, three tasks, 3 seeds, at most two minutes on two cores; with --data a first look in two
+    /// minutes, as --budget 2m), `standard` (eight schemes, nine tasks, 5 seeds, an hour), `full` (as standard with 12
+    /// seeds, which prove smaller differences) or `lm` (language models of characters on a novel: six schemes, 3 seeds, 8
+    /// minutes). Steps, recipe and model of a preset are for its tasks: with --data or other --tasks they are the usual
+    /// ones. [default: the study in the folder of --out if there is one, standard with --data, otherwise quick]
     #[arg(long, value_name = "NAME", value_parser = Known::presets())]
     preset: Option<String>,
-    /// A file that describes the study, in place of a preset; every study writes its own as
-    /// study.toml. The flags below override it
+    /// A file that describes the study, in place of a preset
+    ///
+    /// Every study writes its own as study.toml. The flags below override it.
     #[arg(long, value_name = "FILE", conflicts_with = "preset")]
     study: Option<PathBuf>,
-    /// Your own data in place of the tasks: a folder of images, or of .txt files, that has a folder for each class, which may stand
-    /// inside train/ and test/ (or val/); labelled rows of a table (.csv, .tsv, .data) with a column
-    /// `label`; labelled JSON lines (.jsonl, .ndjson), such as {"label": "x", "text": "a b"} or {"label": 1,
-    /// "tokens": ["a", "b"]}; labelled series (.ts, .arff, of aeon, sktime and the UCR archive); sequences of DNA or protein (.fasta, .fa, .fna, .faa, .fastq, .fq), the last word of whose header
-    /// is the class; a plain text (.txt, .md, .log, or of any name with --tokens characters) whose next character is to be
-    /// predicted; or token ids (.npy, .bin). All but the last may be packed by gzip (reviews.csv.gz). A build with
-    /// `--features parquet` reads tables of .parquet, .arrow and .feather too
-    #[arg(long, value_name = "FILE or FOLDER", conflicts_with = "tasks")]
+    /// Your own data in place of the tasks (--help lists formats and options)
+    ///
+    /// A folder of images, or of .txt files, that has a folder for each class, which may stand inside train/ and test/ (or
+    /// val/); labelled rows of a table (.csv, .tsv, .data) with a column `label`; labelled JSON lines (.jsonl, .ndjson),
+    /// such as {"label": "x", "text": "a b"} or {"label": 1, "tokens": ["a", "b"]}; labelled series (.ts, .arff, of aeon,
+    /// sktime and the UCR archive); sequences of DNA or protein (.fasta, .fa, .fna, .faa, .fastq, .fq), the last word of
+    /// whose header is the class; a plain text (.txt, .md, .log, or of any name with --tokens characters) whose next
+    /// character is to be predicted; or token ids (.npy, .bin). All but the last may be packed by gzip (reviews.csv.gz). A
+    /// build with `--features parquet` reads tables of .parquet, .arrow and .feather too.
+    #[arg(long, value_name = "PATH", conflicts_with = "tasks")]
     data: Option<PathBuf>,
-    /// Tasks to train on, separated by commas, such as "reverse,mqar(tokens=64,pairs=4)" (see `pe-lab tasks`)
-    #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = Known::tasks())]
+    /// Tasks to train on, separated by commas (see `pe-lab tasks`)
+    ///
+    /// Such as "reverse,mqar(tokens=64,pairs=4)"; or `all`.
+    #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = Known::tasks(), hide_possible_values = true)]
     tasks: Option<Vec<String>>,
-    /// Train a decoder, which sees to the left alone: it reads a prompt, writes the answer token by token, and is scored by
-    /// the exact match of whole answers. With --tasks, those whose answer can be written (see `pe-lab tasks`); with
-    /// --data, rows with the columns or keys `prompt` and `answer`, or others named with --text and --label
+    /// Train a decoder, which writes the answer token by token
+    ///
+    /// It sees to the left alone: it reads a prompt, writes the answer, and is scored by the exact match of whole answers.
+    /// With --tasks, those whose answer can be written (see `pe-lab tasks`); with --data, rows with the columns or keys
+    /// `prompt` and `answer`, or others named with --text and --label.
     #[arg(long)]
     causal: bool,
-    /// Schemes to compare, separated by commas, such as "none,rotary(base=500000)" (see `pe-lab schemes`)
-    #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = Known::schemes())]
+    /// Schemes to compare, separated by commas (see `pe-lab schemes`)
+    ///
+    /// Such as "none,rotary(base=500000)"; or `all`.
+    #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = Known::schemes(), hide_possible_values = true)]
     schemes: Option<Vec<String>>,
-    /// How often to repeat each training with other random numbers: a count (3 means the seeds 1, 2 and
-    /// 3), or the seeds themselves with a comma (`7,9`, or `7,` for a single one)
+    /// How often to repeat each training: a count, or seeds such as 7,9
+    ///
+    /// Each has other random numbers. A count of 3 means the seeds 1, 2 and 3; a list of seeds has a comma (`7,9`, or `7,`
+    /// for a single one).
     #[arg(long, value_name = "N or LIST")]
     seeds: Option<String>,
-    /// Stop as soon as the headline is decided: the study is looked at after 3, 5, 8 and 12 seeds (or up to
-    /// --seeds), and each look has an equal share of the errors
+    /// Stop as soon as the headline is decided
+    ///
+    /// The study is looked at after 3, 5, 8 and 12 seeds (or up to --seeds), and each look has an equal share of the errors.
     #[arg(long, value_name = "WHEN", value_parser = ["decided"])]
     until: Option<String>,
-    /// Training steps, for every task, or `auto`: until the training has converged (its loss on held-out training
-    /// examples no longer falls). One that has not is run again from its start with twice the steps, from the task's own
-    /// number up to four times as many; the steps that are enough are then run on all examples. `auto:6000` sets the
-    /// limit, and `auto:500..6000` the first number too [default: each task's own]
+    /// Training steps of every task; `auto`: until it has converged
+    ///
+    /// A training has converged when its loss on held-out training examples no longer falls. With `auto`, one that has not
+    /// is run again from its start with twice the steps, from the task's own number up to four times as many; the steps
+    /// that are enough are then run on all examples. `auto:6000` sets the limit, and `auto:500..6000` the first number too.
+    /// [default: each task's own]
     #[arg(long, value_name = "N or auto")]
     steps: Option<StepCount>,
-    /// Choose the learning rate of every scheme for each task before the study, among N rates around the recipe's
-    /// (each twice the one before). All schemes get the same rates and one training for each, at seed 101, tested
-    /// on held-out training examples
+    /// Choose the learning rate of every scheme for each task among N
+    ///
+    /// Before the study, N rates around the recipe's are tried, each twice the one before. All schemes get the same rates
+    /// and one training for each, at seed 101, tested on held-out training examples.
     #[arg(long, value_name = "N")]
     tune: Option<usize>,
-    /// A time, such as 30m, that the study may take. It chooses the steps first, from a quarter to all of each task's
-    /// own, and with all of them as many seeds as fit, from 3 to 12. --seeds or --steps fixes one of the two
+    /// A time that the study may take, such as 30m
+    ///
+    /// It chooses the steps first, from a quarter to all of each task's own, and with all of them as many seeds as fit,
+    /// from 3 to 12. --seeds or --steps fixes one of the two.
     #[arg(long, value_name = "TIME", conflicts_with_all = ["until", "shard"])]
     budget: Option<Budget>,
-    /// After the trials, measure what each scheme costs, one at a time: five rounds, of which the first tells how long
-    /// it takes. As `pe-lab costs` does
+    /// After the trials, measure what each scheme costs
+    ///
+    /// One scheme at a time, in five rounds, of which the first tells how long it takes. As `pe-lab costs` does.
     #[arg(long, conflicts_with_all = ["shard", "dry_run"])]
     costs: bool,
     /// Scalings of RoPE that language models are tested with and not trained with, separated by commas, such as
     /// "yarn(factor=4),ntk(factor=2)"; `none` for none [default: linear, ntk and yarn with the factor of the longest test, and
     /// dynamic]
-    #[arg(long, value_delimiter = ',', value_name = "A,B")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "A,B",
+        hide_short_help = true
+    )]
     test_scalings: Option<Vec<String>>,
-    /// Folder for the results. A study that was stopped goes on where it stopped. Schemes, tasks, seeds and
-    /// steps that the study in the folder does not have are added to it, and what it has is kept
+    /// Folder for the results; a study in it goes on
+    ///
+    /// It goes on where it stopped. Schemes, tasks, seeds and steps that the study in the folder does not have are added to
+    /// it, and what it has is kept.
     #[arg(long, default_value = StudyFolder::DEFAULT, value_name = "FOLDER")]
     out: PathBuf,
-    /// Trials to run at the same time [default: one per processor core, one on a graphics card]
+    /// Trials to run at the same time
+    ///
+    /// [default: one for each processor core, one on a graphics card]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Where to compute (see `pe-lab devices`); BACKEND:CARD chooses a graphics card by a part of its name or by
-    /// its number [default: flex, the processor]
-    #[arg(long, value_name = "NAME", value_parser = Known::devices())]
+    /// Where to compute (see `pe-lab devices`) [default: flex, the processor]
+    ///
+    /// BACKEND:CARD chooses a graphics card by a part of its name or by its number.
+    #[arg(long, value_name = "NAME", value_parser = Known::devices(), hide_possible_values = true)]
     device: Option<String>,
-    /// Run one part of the study only: k/n is part k of n, counted from 0. Each part has a folder of its own, and
-    /// `pe-lab merge` makes one study of them
+    /// Run one part of the study only, part K of N, counted from 0
+    ///
+    /// Each part has a folder of its own, and `pe-lab merge` makes one study of them.
     #[arg(long, value_name = "K/N", conflicts_with_all = ["until", "json", "open"])]
     shard: Option<Shard>,
-    /// Say what would be run and how long it would take, and stop there. Nothing is written
+    /// Say what would be run and how long it would take, and stop there
+    ///
+    /// Nothing is written.
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    sizes: Sizes,
-    #[command(flatten)]
     show: Show,
+    #[command(flatten)]
+    sizes: Sizes,
     #[command(flatten)]
     rows: Rows,
 }
@@ -128,7 +160,7 @@ const LONG: f64 = 300.0;
 /// The time of a study with fewer training steps than this in all is not worth measuring.
 const SHORT: usize = 1_000;
 
-impl Args {
+impl CompareArgs {
     /// The plan of the preset, the file or the folder, with what the flags change.
     fn plan(&self) -> Result<Plan, LabError> {
         let folder = StudyFolder::at(&self.out);
@@ -163,8 +195,6 @@ impl Args {
             steps: self.steps.map(Steps::All),
             tune: self.tune,
             device: self.device.clone(),
-            recipe: None,
-            model: None,
             test_scalings: self.test_scalings.clone().map(test_scalings).transpose()?,
             ..self.rows.plan()
         };
@@ -193,6 +223,12 @@ impl Args {
                 });
             }
             spec = grown;
+        }
+        if let (Some(shard), Some(_)) = (self.shard, &spec.tune) {
+            return Err(LabError::Usage(format!(
+                "a study with --tune is not divided into parts such as {shard}: every part would choose learning \
+                 rates of its own"
+            )));
         }
         Study::new(spec, tasks, &self.out)
     }
@@ -297,12 +333,6 @@ impl Args {
     /// Runs the study, and returns the exit code.
     pub fn run(&self) -> Result<u8, LabError> {
         let mut study = self.study()?;
-        if let (Some(shard), Some(_)) = (self.shard, &study.spec().tune) {
-            return Err(LabError::Usage(format!(
-                "a study with --tune is not divided into parts such as {shard}: every part would choose learning \
-                 rates of its own"
-            )));
-        }
         keep_as_private_as(study.tasks().files())?;
         let program = std::env::current_exe().map_err(LabError::file("pe-lab".as_ref()))?;
         let stop = stop_of_trials()?;

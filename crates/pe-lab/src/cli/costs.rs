@@ -12,7 +12,7 @@ use crate::run::{Progress, Stop, Study};
 
 /// The flags of `costs`.
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct CostsArgs {
     /// The study's folder
     #[arg(value_name = "FOLDER", default_value = StudyFolder::DEFAULT)]
     folder: PathBuf,
@@ -20,7 +20,7 @@ pub(super) struct Args {
     show: Show,
 }
 
-impl Args {
+impl CostsArgs {
     /// Measures, writes the report again, and returns the exit code.
     pub fn run(&self) -> Result<u8, LabError> {
         let study = Study::load(&self.folder)?;

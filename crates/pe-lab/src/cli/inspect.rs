@@ -17,19 +17,22 @@ pub(super) struct InspectArgs {
     /// The model's config.json
     #[arg(value_name = "config.json")]
     config: PathBuf,
-    /// A safetensors file with the model's weights, whose names and shapes may tell the layout of its
-    /// heads; only its header is read
+    /// A safetensors file with the model's weights
+    ///
+    /// Their names and shapes may tell the layout of its heads; only its header is read.
     #[arg(long, value_name = "FILE.safetensors")]
     weights: Option<PathBuf>,
-    /// Read the file as one of this model type, for a model whose own type is not known; what is assumed by
-    /// that is said
+    /// Read the file as one of this model type
+    ///
+    /// For a model whose own type is not known; what is assumed by that is said.
     #[arg(long, value_name = "MODEL_TYPE")]
     like: Option<String>,
-    /// Print everything as JSON, with a probe of each group of layers: a known query and its rotation at
-    /// some positions, to compare other code with
+    /// Print everything as JSON, with a probe of each group of layers
+    ///
+    /// A known query and its rotation at some positions, to compare other code with.
     #[arg(long)]
     json: bool,
-    /// Draw the wavelengths against the context; the name ends in .svg, .png or .pdf
+    /// Draw the wavelengths against the context (.svg, .png or .pdf)
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }

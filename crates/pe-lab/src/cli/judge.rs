@@ -11,9 +11,11 @@ use crate::report::{Report, Results};
 
 /// The arguments of `judge`.
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct Args {
-    /// A table (CSV) with a row for each score and the columns scheme, task, seed and score: higher is better, and 1 is the
-    /// highest. A column length (in tokens) and a column part (inside or beyond the lengths of the training) may be there too
+pub(super) struct JudgeArgs {
+    /// A table (CSV) with the columns scheme, task, seed and score
+    ///
+    /// It has a row for each score: higher is better, and 1 is the highest. A column length (in tokens) and a column part
+    /// (inside or beyond the lengths of the training) may be there too.
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Write a page, pictures and summary.json to this folder
@@ -25,7 +27,7 @@ pub(super) struct Args {
     show: Show,
 }
 
-impl Args {
+impl JudgeArgs {
     /// Prints the verdict, writes the report where it is asked for, and returns the exit code.
     pub fn run(&self) -> Result<u8, LabError> {
         let results = Results::read(&self.file)?;
@@ -41,14 +43,14 @@ impl Args {
             }
             match self.show.json {
                 true => print_json(&report.json()?),
-                false => print_line(&self.show.of(&report)),
+                false => print_line(&self.show.text(&report)),
             }
             return Ok(0);
         };
         let to = free(out, None)?;
         let files = placed::write(&to, |to| self.paper.write(&report, to))?;
         self.show
-            .print(&report.json()?, &self.show.of(&report), &files, &to);
+            .print(&report.json()?, &self.show.text(&report), &files, &to);
         Ok(0)
     }
 }

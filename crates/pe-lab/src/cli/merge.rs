@@ -9,7 +9,7 @@ use crate::run::{Study, merge};
 
 /// The arguments of `merge`.
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct MergeArgs {
     /// The folders of the parts
     #[arg(value_name = "FOLDER", required = true)]
     parts: Vec<PathBuf>,
@@ -20,7 +20,7 @@ pub(super) struct Args {
     show: Show,
 }
 
-impl Args {
+impl MergeArgs {
     /// Merges, writes the report, and returns the exit code.
     pub fn run(&self) -> Result<u8, LabError> {
         if let Some(first) = self.parts.first() {

@@ -47,7 +47,7 @@ use terminal::print_line;
 /// Without a command it runs `compare`.
 #[derive(Debug, Parser)]
 #[command(name = "pe-lab", version, args_conflicts_with_subcommands = true)]
-#[command(after_help = "\
+#[command(after_long_help = "\
 Words:
   scheme    a way to tell the model the position of each token
   task      what the model has to learn: a generated toy, or real data
@@ -61,63 +61,67 @@ pub struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    compare: compare::Args,
+    compare: compare::CompareArgs,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Train every scheme on every task with several seeds, and report which one did best
-    Compare(Box<compare::Args>),
+    Compare(Box<compare::CompareArgs>),
     /// Train one scheme on one task and watch it
     ///
     /// A line every 50 steps has the mean loss of these steps, and some have the loss on held-out sequences; on a terminal a bar
     /// has the loss of the last step. Ctrl-C stops the training. One that was stopped or killed goes on with --resume.
-    Train(Box<train::Args>),
-    /// Write the report of a study again, from its files, without training; or put several studies beside each other
+    Train(Box<train::TrainArgs>),
+    /// Write the report of a study again, or put several studies beside each other
+    ///
+    /// From the files of the study, without training.
     ///
     /// With --paper it also writes what a paper takes: tables as Markdown and LaTeX, a paragraph of methods, pictures as PDF.
     /// Several studies get one report: what differs between them, their verdicts, and the scores of every test that they have
     /// in common.
-    Report(report::Args),
-    /// Judge scores of trainings that were run elsewhere: a table of scheme, task, seed and score
+    Report(report::ReportArgs),
+    /// Judge scores of trainings that were run elsewhere
+    ///
+    /// From a table of scheme, task, seed and score.
     ///
     /// The statistics are those of a study. What only a study knows, such as whether trainings had converged, is left out.
-    Judge(judge::Args),
-    /// Measure what each scheme of a study costs, one at a time, and write its report again
+    Judge(judge::JudgeArgs),
+    /// Measure what each scheme of a study costs, and write its report again
     ///
     /// Time per training step, tokens per second of training, of a forward pass and of decoding from a cache, and
     /// memory, at the training length and at longer ones. Run it when the machine is idle: with other programs at
     /// work the report leaves the times out.
-    Costs(costs::Args),
-    /// Make one study of the parts that were run on several machines with `compare --shard`
+    Costs(costs::CostsArgs),
+    /// Make one study of the parts that `compare --shard` ran on several machines
     ///
     /// The folders must hold parts of the same study. A trial that is in several of them must have the same
     /// numbers in each.
-    Merge(merge::Args),
-    /// Print a script that runs a study in parts on a Slurm cluster: sbatch runs it
+    Merge(merge::MergeArgs),
+    /// Print a script for sbatch that runs a study in parts on a Slurm cluster
     Slurm(array::SlurmArgs),
     /// Print a script that runs a study in parts on HyperQueue
-    Hyperqueue(array::Args),
-    /// Predict with the best model of a study of your own data: labels of other rows or images, or a series
+    Hyperqueue(array::ArrayArgs),
+    /// Predict labels, answers or numbers with the best model of a study of your own data
     ///
     /// Prints CSV: the number of the row or the name of the image, its label, and the probability that the model gives
     /// to it; of a forecast the number of the row and its value, which is predicted from the rows before it, the row after
     /// the last of the file included. The model is the one in winner.json of the study's folder.
-    Predict(predict::Args),
-    /// Draw a picture of the sinusoidal encoding, of rotary positions or of ALiBi, as SVG, PNG or PDF
+    Predict(predict::PredictArgs),
+    /// Draw the sinusoidal encoding, rotary positions or ALiBi, as SVG, PNG or PDF
     Plot(plot::PlotArgs),
-    /// Tell what positions do in a model from Hugging Face, layer by layer, from its config.json
+    /// Tell what positions do in a model from Hugging Face, from its config.json
     ///
-    /// For whoever ports a model: which layers rotate queries and keys, which columns make a pair, the base,
+    /// Layer by layer, for whoever ports a model: which layers rotate queries and keys, which columns make a pair, the base,
     /// the scaling, the wavelengths, and with --json the rotation of a known query to compare your own code
     /// with.
     Inspect(inspect::InspectArgs),
-    /// Show a web page on this machine: an encoding under sliders, a study while it runs, a guide
+    /// Show a web page: an encoding under sliders, a study while it runs, a guide
     ///
     /// The page is there for this machine alone (127.0.0.1), needs no network, and writes nothing. Ctrl-C ends
     /// it.
-    Serve(serve::Args),
-    /// List the tasks: what the model has to learn, and whether it is an encoder's or a decoder's
+    Serve(serve::ServeArgs),
+    /// List the tasks: what the model has to learn
     Tasks,
     /// List the schemes: the ways to tell a model the position of each token
     Schemes,

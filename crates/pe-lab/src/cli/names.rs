@@ -12,56 +12,43 @@ use crate::device::DEVICES;
 pub(super) struct Known(Vec<String>);
 
 impl Known {
+    fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+        Self(names.into_iter().map(String::from).collect())
+    }
+
     /// The schemes, and `all`.
     pub fn schemes() -> Self {
-        Self(
-            ["all"]
-                .into_iter()
-                .chain(Scheme::names())
-                .map(String::from)
-                .collect(),
-        )
+        Self::new(["all"].into_iter().chain(Scheme::names()))
     }
 
     /// The schemes alone.
     pub fn scheme() -> Self {
-        Self(Scheme::names().map(String::from).collect())
+        Self::new(Scheme::names())
     }
 
     /// The tasks, and `all`.
     pub fn tasks() -> Self {
-        Self(
-            ["all"]
-                .into_iter()
-                .chain(task_names())
-                .map(String::from)
-                .collect(),
-        )
+        Self::new(["all"].into_iter().chain(task_names()))
     }
 
     /// The tasks alone.
     pub fn task() -> Self {
-        Self(task_names().map(String::from).collect())
+        Self::new(task_names())
     }
 
     /// The networks.
     pub fn networks() -> Self {
-        Self(networks().map(|(name, _)| name.to_string()).collect())
+        Self::new(networks().map(|(name, _)| name))
     }
 
     /// The presets.
     pub fn presets() -> Self {
-        Self(PRESETS.iter().map(|(name, _)| name.to_string()).collect())
+        Self::new(PRESETS.map(|(name, _)| name))
     }
 
     /// The devices.
     pub fn devices() -> Self {
-        Self(
-            DEVICES
-                .iter()
-                .map(|device| device.name.to_string())
-                .collect(),
-        )
+        Self::new(DEVICES.iter().map(|device| device.name))
     }
 }
 

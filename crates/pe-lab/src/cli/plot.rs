@@ -16,35 +16,28 @@ use crate::plot::{Encoding, clocks, curves, distance, frequencies, heatmap, simi
 pub(super) struct PlotArgs {
     #[command(subcommand)]
     kind: Kind,
+    #[command(flatten)]
+    picture: Picture,
 }
 
 #[derive(Clone, Debug, Subcommand)]
 enum Kind {
-    /// The whole table: a row for each position, a column for each column, a colour for each value
-    Heatmap {
-        #[command(flatten)]
-        table: Table,
-        #[command(flatten)]
-        run: Run,
-        #[command(flatten)]
-        out: Out,
-    },
-    /// The values of a few columns over the positions, and of a few positions over the columns
+    /// The whole table: a row for each position, a colour for each value
+    Heatmap(TableRows),
+    /// A few columns over the positions, and a few positions over the columns
     Curves {
         #[command(flatten)]
-        table: Table,
-        #[command(flatten)]
-        run: Run,
-        /// Columns to draw over the positions, separated by commas; without --positions nothing else is
-        /// drawn [default: four sines, each slower than the one before]
+        rows: TableRows,
+        /// Columns to draw over the positions, separated by commas
+        ///
+        /// Without --positions nothing else is drawn. [default: four sines, each slower than the one before]
         #[arg(long, value_delimiter = ',', value_name = "J,K")]
         columns: Option<Vec<usize>>,
-        /// Positions to draw over the columns, separated by commas; without --columns nothing else is
-        /// drawn [default: 0,1,10]
+        /// Positions to draw over the columns, separated by commas
+        ///
+        /// Without --columns nothing else is drawn. [default: 0,1,10]
         #[arg(long, value_delimiter = ',', value_name = "P,Q")]
         positions: Option<Vec<usize>>,
-        #[command(flatten)]
-        out: Out,
     },
     /// The frequency of each pair of columns, for several bases
     Frequencies {
@@ -60,8 +53,6 @@ enum Kind {
             allow_negative_numbers = true
         )]
         bases: Vec<f64>,
-        #[command(flatten)]
-        out: Out,
     },
     /// Pairs of columns as the hands of clocks: a dot on a circle for each position
     Clocks {
@@ -73,21 +64,12 @@ enum Kind {
         /// The first position
         #[arg(long, default_value_t = 0, value_name = "P")]
         start: usize,
-        /// Pairs to draw, separated by commas; pair 0 is the fastest [default: six of them]
+        /// Pairs to draw; pair 0 is the fastest [default: six of them]
         #[arg(long, value_delimiter = ',', value_name = "I,J")]
         pairs: Option<Vec<usize>>,
-        #[command(flatten)]
-        out: Out,
     },
     /// How similar any two positions are: the cosine between their rows
-    Similarity {
-        #[command(flatten)]
-        table: Table,
-        #[command(flatten)]
-        run: Run,
-        #[command(flatten)]
-        out: Out,
-    },
+    Similarity(TableRows),
     /// The score of an equal query and key over their distance, with RoPE, for several bases
     Rotary {
         /// Width of a head
@@ -105,8 +87,6 @@ enum Kind {
         /// The largest distance
         #[arg(long, default_value_t = 256, value_name = "N")]
         reach: usize,
-        #[command(flatten)]
-        out: Out,
     },
     /// What each head of ALiBi adds to a score, over the distance
     Alibi {
@@ -116,11 +96,10 @@ enum Kind {
         /// The largest distance
         #[arg(long, default_value_t = 64, value_name = "N")]
         reach: usize,
-        #[command(flatten)]
-        out: Out,
     },
 }
 
+/// A sinusoidal table.
 #[derive(Clone, Debug, Args)]
 struct Table {
     /// Width of the encoding: the number of columns
@@ -129,13 +108,16 @@ struct Table {
     /// The base, greater than 1; the wavelengths go from 2π to 2π × base
     #[arg(long, default_value_t = DEFAULT_BASE, value_name = "B", allow_negative_numbers = true)]
     base: f64,
-    /// The order of sines and cosines in a row
+    /// The order of sines and cosines
     #[arg(long, value_enum, default_value_t = LayoutName::Interleaved)]
     layout: LayoutName,
 }
 
+/// A run of rows of a sinusoidal table.
 #[derive(Clone, Debug, Args)]
-struct Run {
+struct TableRows {
+    #[command(flatten)]
+    table: Table,
     /// How many positions to draw
     #[arg(long, default_value_t = 100, value_name = "N")]
     seq_len: usize,
@@ -144,13 +126,16 @@ struct Run {
     start: usize,
 }
 
+/// The file of a picture.
 #[derive(Clone, Debug, Args)]
-struct Out {
-    /// The file to write; it ends in .svg, .png or, in a build with the feature pdf, .pdf [default: pe-lab-KIND.svg]
-    #[arg(long, value_name = "FILE")]
+struct Picture {
+    /// The file to write: .svg, .png or .pdf [default: pe-lab-KIND.svg]
+    ///
+    /// A .pdf takes a build with the feature pdf.
+    #[arg(long, value_name = "FILE", global = true)]
     out: Option<PathBuf>,
     /// Leave out the title, for a paper, where a caption takes its place
-    #[arg(long)]
+    #[arg(long, global = true)]
     no_titles: bool,
 }
 
@@ -172,44 +157,34 @@ impl Table {
     }
 }
 
+impl TableRows {
+    fn encoding(&self) -> Result<Encoding, LabError> {
+        self.table.encoding(self.start, self.seq_len)
+    }
+}
+
 impl Kind {
     fn name(&self) -> &'static str {
         match self {
-            Self::Heatmap { .. } => "heatmap",
+            Self::Heatmap(_) => "heatmap",
             Self::Curves { .. } => "curves",
             Self::Frequencies { .. } => "frequencies",
             Self::Clocks { .. } => "clocks",
-            Self::Similarity { .. } => "similarity",
+            Self::Similarity(_) => "similarity",
             Self::Rotary { .. } => "rotary",
             Self::Alibi { .. } => "alibi",
         }
     }
 
-    fn out(&self) -> &Out {
-        match self {
-            Self::Heatmap { out, .. }
-            | Self::Curves { out, .. }
-            | Self::Frequencies { out, .. }
-            | Self::Clocks { out, .. }
-            | Self::Similarity { out, .. }
-            | Self::Rotary { out, .. }
-            | Self::Alibi { out, .. } => out,
-        }
-    }
-
     fn svg(&self) -> Result<String, LabError> {
         match self {
-            Self::Heatmap { table, run, .. } => {
-                heatmap::svg(&table.encoding(run.start, run.seq_len)?)
-            }
+            Self::Heatmap(rows) => heatmap::svg(&rows.encoding()?),
             Self::Curves {
-                table,
-                run,
+                rows,
                 columns,
                 positions,
-                ..
             } => {
-                let encoding = table.encoding(run.start, run.seq_len)?;
+                let encoding = rows.encoding()?;
                 let (columns, positions) = match (columns.clone(), positions.clone()) {
                     (None, None) => (
                         curves::default_columns(&encoding),
@@ -221,45 +196,43 @@ impl Kind {
                 };
                 curves::svg(&encoding, &columns, &positions)
             }
-            Self::Frequencies { d_model, bases, .. } => frequencies::svg(*d_model, bases),
+            Self::Frequencies { d_model, bases } => frequencies::svg(*d_model, bases),
             Self::Clocks {
                 table,
                 seq_len,
                 start,
                 pairs,
-                ..
             } => {
                 let encoding = table.encoding(*start, *seq_len)?;
-                let pairs = pairs
-                    .clone()
-                    .unwrap_or_else(|| clocks::default_pairs(&encoding));
-                clocks::svg(&encoding, &pairs)
+                let pairs = pairs.clone();
+                clocks::svg(
+                    &encoding,
+                    &pairs.unwrap_or_else(|| clocks::default_pairs(&encoding)),
+                )
             }
-            Self::Similarity { table, run, .. } => {
-                similarity::of(&table.encoding(run.start, run.seq_len)?)
-            }
+            Self::Similarity(rows) => similarity::of(&rows.encoding()?),
             Self::Rotary {
                 d_head,
                 bases,
                 reach,
-                ..
             } => distance::rotary(*d_head, bases, *reach),
-            Self::Alibi { heads, reach, .. } => distance::alibi(*heads, *reach),
+            Self::Alibi { heads, reach } => distance::alibi(*heads, *reach),
         }
     }
 }
 
 /// Draws a picture, and prints the name of its file.
 pub(super) fn run(args: &PlotArgs) -> Result<u8, LabError> {
-    let file = match &args.kind.out().out {
+    let PlotArgs { kind, picture } = args;
+    let file = match &picture.out {
         Some(file) => file.clone(),
-        None => PathBuf::from(format!("pe-lab-{}.svg", args.kind.name())),
+        None => PathBuf::from(format!("pe-lab-{}.svg", kind.name())),
     };
     // Checked first, so that no work is lost: the name of the file, and whether it can be written there.
     Format::of(&file)?;
     check_place(&file)?;
-    let svg = args.kind.svg()?;
-    match args.kind.out().no_titles {
+    let svg = kind.svg()?;
+    match picture.no_titles {
         true => write(&without_title(&svg), &Entry::named(&file))?,
         false => write(&svg, &Entry::named(&file))?,
     }

@@ -20,17 +20,19 @@ use crate::task::{Generation, Sample, Task};
 
 /// The arguments of `predict`.
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct Args {
-    /// The rows to predict, in a file like the one that the study was made with; an image, or a folder of images; or
-    /// a table with the columns of a series. It needs no labels; where it has some, the share of right predictions is said
-    #[arg(value_name = "FILE or FOLDER")]
+pub(super) struct PredictArgs {
+    /// What to predict: rows, an image, a folder of images, or a series
+    ///
+    /// Rows are in a file like the one that the study was made with, and a series in a table with its columns. No labels are
+    /// needed; where there are some, the share of right predictions is said.
+    #[arg(value_name = "PATH")]
     file: PathBuf,
     /// The study's folder
     #[arg(long, value_name = "FOLDER", default_value = StudyFolder::DEFAULT)]
     study: PathBuf,
 }
 
-impl Args {
+impl PredictArgs {
     /// Prints a line of CSV for every row, and returns the exit code.
     pub fn run(&self) -> Result<u8, LabError> {
         let study = Study::load(&self.study)?;

@@ -18,13 +18,19 @@ const LINES: usize = 25;
 /// How a report is shown.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Show {
-    /// Print the numbers and sentences of the report as JSON, in place of the table
+    /// Print the report as JSON
+    ///
+    /// Its numbers and sentences, in place of the table.
     #[arg(long)]
     pub json: bool,
-    /// Print every sentence and every table of the report, and not only the answer
+    /// Print every sentence and every table of the report
+    ///
+    /// Without it, the answer alone is printed.
     #[arg(long, conflicts_with = "json")]
     details: bool,
-    /// Print the report and errors, and nothing else: no description of the data, no progress
+    /// Print the report and errors, and nothing else
+    ///
+    /// No description of the data, and no progress.
     #[arg(long, short)]
     pub quiet: bool,
     /// Open the page of the report in the browser
@@ -35,11 +41,15 @@ pub(super) struct Show {
 /// What a paper takes of a report.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(super) struct ForPaper {
-    /// Also write the folder paper/: tables as Markdown and LaTeX, a paragraph of methods with its sources, and the pictures
-    /// as PDF (as SVG in a build without the feature pdf)
+    /// Also write the folder paper/: tables, a paragraph of methods, pictures
+    ///
+    /// Tables as Markdown and LaTeX, the methods with their sources, and the pictures as PDF (as SVG in a build without the
+    /// feature pdf).
     #[arg(long)]
     paper: bool,
-    /// Leave out the titles of the pictures, as files and for a paper, where a caption takes their place
+    /// Leave out the titles of the pictures
+    ///
+    /// As files and for a paper, where a caption takes their place.
     #[arg(long)]
     no_titles: bool,
 }
@@ -58,8 +68,10 @@ impl ForPaper {
 
 /// The flags of `report`.
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct Args {
-    /// The study's folder; with several, the studies are put beside each other, which takes --out
+pub(super) struct ReportArgs {
+    /// The study's folder, or several, to be put beside each other
+    ///
+    /// Several studies take --out.
     #[arg(value_name = "FOLDER", default_value = StudyFolder::DEFAULT)]
     folders: Vec<PathBuf>,
     /// Write the report to another folder, and leave the study as it is
@@ -71,7 +83,7 @@ pub(super) struct Args {
     show: Show,
 }
 
-impl Args {
+impl ReportArgs {
     /// Writes the report of the study in a folder, or of several beside each other, and returns the exit code.
     pub fn run(&self) -> Result<u8, LabError> {
         let [folder] = &self.folders[..] else {
@@ -136,7 +148,7 @@ pub(super) fn free(out: &Path, of: Option<&StudyFolder>) -> Result<StudyFolder, 
 
 impl Show {
     /// What is printed of a report.
-    pub fn of(&self, report: &Report<'_>) -> String {
+    pub fn text(&self, report: &Report<'_>) -> String {
         match self.details {
             true => report.table(),
             false => report.brief(LINES - 1).trim_end().to_string(),
@@ -186,11 +198,11 @@ fn write_and_show(
         true => write(to)?,
         false => placed::write(to, write)?,
     };
-    how.print(&report.json()?, &how.of(&report), &files, to);
+    how.print(&report.json()?, &how.text(&report), &files, to);
     if !how.quiet {
-        provenance(&outcomes.results)
-            .iter()
-            .for_each(|line| tell(line));
+        if let Some(line) = provenance(&outcomes.results) {
+            tell(&line);
+        }
     }
     for (trial, reason) in &outcomes.missing {
         if let Some(reason) = reason {

@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_millis(1_800);
 
 /// The flags of `serve`.
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct ServeArgs {
     /// The folder of a study to watch, which need not be there yet
     #[arg(value_name = "FOLDER")]
     folder: Option<PathBuf>,
@@ -28,7 +28,7 @@ pub(super) struct Args {
     open: bool,
 }
 
-impl Args {
+impl ServeArgs {
     /// Serves the page until Ctrl-C.
     pub fn run(self) -> Result<u8, LabError> {
         let page = match &self.folder {

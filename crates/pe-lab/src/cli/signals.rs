@@ -58,7 +58,7 @@ mod unix {
 
     use libc::{SIG_IGN, SIGHUP, SIGINT, SIGTERM, c_int};
 
-    /// Those of the signals of `ctrlc` that are ignored.
+    /// Which of the signals that `ctrlc` handles are ignored.
     pub fn ignored() -> Vec<c_int> {
         let is_ignored = |signal: &c_int| {
             let mut now = MaybeUninit::<libc::sigaction>::zeroed();

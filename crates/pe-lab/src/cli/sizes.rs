@@ -9,6 +9,7 @@ use crate::ask::{ACTIVATIONS, ModelSpec, NORMS, Plan, Recipe, Schedule};
 /// Sizes of the model, and how it is trained. What is not given stays as in the preset or file, whose default
 /// is the reference model.
 #[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Model and training")]
 pub struct Sizes {
     /// Elements of a token's embedding [default: 64]
     #[arg(long, value_name = "N")]
@@ -20,20 +21,20 @@ pub struct Sizes {
     #[arg(long, value_name = "N")]
     heads: Option<usize>,
     /// Width of the feed-forward network [default: 256]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     d_ff: Option<usize>,
     /// What stands between embeddings and readout, in a program with networks of its own [default: encoder]
-    #[arg(long, value_name = "NAME", value_parser = Known::networks())]
+    #[arg(long, value_name = "NAME", value_parser = Known::networks(), hide_short_help = true)]
     network: Option<String>,
     /// Whether layers normalize before attention and feed-forward network, or after them [default: pre]
-    #[arg(long, value_name = "WHERE", value_parser = one_of(NORMS))]
+    #[arg(long, value_name = "WHERE", value_parser = one_of(NORMS), hide_short_help = true)]
     norm: Option<Norm>,
     /// The function inside of the feed-forward network [default: gelu]
-    #[arg(long, value_name = "NAME", value_parser = one_of(ACTIVATIONS))]
+    #[arg(long, value_name = "NAME", value_parser = one_of(ACTIVATIONS), hide_short_help = true)]
     activation: Option<Activation>,
     /// In training, the share of elements that are dropped of the embeddings and of what each part of a layer returns
     /// [default: 0]
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", hide_short_help = true)]
     dropout: Option<f64>,
     /// The peak of the learning rate [default: 0.0015]
     #[arg(long, value_name = "RATE")]
@@ -42,13 +43,13 @@ pub struct Sizes {
     #[arg(long, value_name = "N")]
     batch_size: Option<usize>,
     /// Steps up to the peak of the learning rate, at most half of a training [default: 100]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     warmup: Option<usize>,
     /// The learning rate after the warm-up: it falls to a hundredth along a cosine or a line, or stays [default: cosine]
-    #[arg(long, value_name = "NAME", value_parser = one_of(Schedule::ALL))]
+    #[arg(long, value_name = "NAME", value_parser = one_of(Schedule::ALL), hide_short_help = true)]
     schedule: Option<Schedule>,
     /// The weight decay of AdamW [default: 0]
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", hide_short_help = true)]
     weight_decay: Option<f32>,
 }
 
@@ -109,22 +110,11 @@ mod tests {
 
     #[test]
     fn every_field_of_model_and_recipe_that_has_a_flag_is_set_by_it() {
-        let flags = [
-            "pe-lab",
-            "--norm",
-            "post",
-            "--activation",
-            "relu",
-            "--dropout",
-            "0.1",
-            "--warmup",
-            "30",
-            "--schedule",
-            "linear",
-            "--weight-decay",
-            "0.05",
-        ];
-        let plan = Flags::parse_from(flags).sizes.apply(Plan::default());
+        let flags = "pe-lab --norm post --activation relu --dropout 0.1 --warmup 30 --schedule linear \
+                     --weight-decay 0.05";
+        let plan = Flags::parse_from(flags.split_whitespace())
+            .sizes
+            .apply(Plan::default());
         let model = ModelSpec {
             norm: Norm::Post,
             activation: Activation::Relu,

@@ -10,7 +10,7 @@ pub(super) fn print_line(line: &str) {
     or_end(write_line(line));
 }
 
-/// As [`print_line`]; when it fails, the program goes on.
+/// Prints a line as [`print_line`] does, but leaves it to the caller what to do when that fails.
 pub(super) fn write_line(line: &str) -> Result<(), LabError> {
     write(&visible(line))
 }

@@ -32,20 +32,24 @@ type Found = (TrialSpec, Arc<dyn Task>, Lock);
 
 /// The flags of `train`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Args {
-    /// The task, such as reverse or "mqar(tokens=64,pairs=4)" (see `pe-lab tasks`)
-    #[arg(long, default_value = "reverse", value_name = "NAME", value_parser = Known::task())]
+pub struct TrainArgs {
+    /// The task (see `pe-lab tasks`)
+    ///
+    /// Such as reverse or "mqar(tokens=64,pairs=4)".
+    #[arg(long, default_value = "reverse", value_name = "NAME", value_parser = Known::task(), hide_possible_values = true)]
     task: String,
-    /// Train a decoder, which writes the answer after the input (see `pe-lab compare --help`)
+    /// Train a decoder, which writes the answer token by token
+    ///
+    /// See `pe-lab compare --help`.
     #[arg(long)]
     causal: bool,
     /// Your own data in place of a task (see `pe-lab compare --help`)
-    #[arg(long, value_name = "FILE", conflicts_with = "task")]
+    #[arg(long, value_name = "PATH", conflicts_with = "task")]
     data: Option<PathBuf>,
     #[command(flatten)]
     rows: Rows,
     /// The scheme (see `pe-lab schemes`)
-    #[arg(long, default_value = "sinusoidal", value_name = "NAME", value_parser = Known::scheme())]
+    #[arg(long, default_value = "sinusoidal", value_name = "NAME", value_parser = Known::scheme(), hide_possible_values = true)]
     scheme: String,
     /// Where the random numbers start
     #[arg(long, default_value_t = 1, value_name = "N")]
@@ -53,9 +57,10 @@ pub struct Args {
     /// Training steps [default: the task's own]
     #[arg(long, value_name = "N")]
     steps: Option<usize>,
-    /// Where to compute (see `pe-lab devices`); BACKEND:CARD chooses a graphics card by a part of its name or by
-    /// its number
-    #[arg(long, default_value = "flex", value_name = "NAME", value_parser = Known::devices())]
+    /// Where to compute (see `pe-lab devices`)
+    ///
+    /// BACKEND:CARD chooses a graphics card by a part of its name or by its number.
+    #[arg(long, default_value = "flex", value_name = "NAME", value_parser = Known::devices(), hide_possible_values = true)]
     device: String,
     #[command(flatten)]
     sizes: Sizes,
@@ -67,7 +72,7 @@ pub struct Args {
     resume: bool,
 }
 
-impl Args {
+impl TrainArgs {
     /// Trains and tests, and returns the exit code.
     pub fn run(&self) -> Result<u8, LabError> {
         let folder = TrialFolder::at(&self.out);
@@ -156,7 +161,6 @@ impl Args {
     /// Starts a new training in an empty folder, and locks it.
     fn started(&self, folder: &TrialFolder) -> Result<Found, LabError> {
         let plan = Plan {
-            until: None,
             schemes: Some(Names::These(vec![self.scheme.clone()])),
             tasks: match self.data {
                 Some(_) => None,
@@ -167,8 +171,6 @@ impl Args {
             seeds: Some(Seeds::These(vec![self.seed])),
             steps: self.steps.map(|steps| Steps::All(steps.into())),
             device: Some(self.device.clone()),
-            recipe: None,
-            model: None,
             ..self.rows.plan()
         };
         let (study, tasks) = StudySpec::of(self.sizes.apply(plan))?;

@@ -391,14 +391,9 @@ mod tests {
         let (images, series) = (digits_32(), co2());
         let tasks: [&dyn Task; 5] = [&Reverse, &Digits, &*images, &*series, &*text];
         for task in tasks {
-            let fits = |name: &&str| {
-                let scheme = Scheme::by_name(name, &sizes, 1).unwrap();
-                let looks_back = name.starts_with("fox");
-                scheme.on(task).is_ok() && (task.causal() || !looks_back)
-            };
             let lengths = cost_lengths(task);
             let last = *lengths.last().unwrap();
-            for scheme in Scheme::names().filter(fits) {
+            for scheme in Scheme::names_for(task, &sizes) {
                 for length in [lengths[0], last] {
                     let cost = measured_in(&sizes, task, scheme, length).unwrap();
                     assert_eq!(cost.tokens, length + task.framing(), "{scheme}");

@@ -117,7 +117,7 @@ fn scaled_schemes(
     }
     let mut schemes = Vec::new();
     for scaling in scalings {
-        if let Some(encoding) = scheme.encoding.with_scaling(scaling.of(lengths)?) {
+        if let Some(encoding) = scheme.encoding.with_scaling(scaling.scaling(lengths)?) {
             schemes.push(Scheme {
                 name: format!("{} + {scaling} (test only)", scheme.name),
                 encoding,

@@ -27,7 +27,7 @@ impl Study {
         let mut trials = Vec::new();
         for trial in self.spec().trials(self.tasks())? {
             let is_first = self.spec().seeds.first() == Some(&trial.seed);
-            if !is_first || tuned.of(&trial.task, &trial.scheme.name).is_some() {
+            if !is_first || tuned.chosen_for(&trial.task, &trial.scheme.name).is_some() {
                 continue;
             }
             trials.extend(tuned.rates.iter().map(|rate| TrialSpec {

@@ -185,7 +185,7 @@ impl Task for Causal {
         self.task.framing()
     }
 
-    /// Of a length that is not tested by the task, an estimate.
+    /// An estimate, if the task does not test this length.
     fn tokens_of(&self, length: usize) -> usize {
         match self.of_length(length) {
             Some(tested) => tested.tokens,

@@ -65,7 +65,7 @@ impl Measure {
         }
     }
 
-    /// The same for an axis or the head of a table, with the direction that is better.
+    /// Its name with the direction that is better, for an axis or the head of a table.
     pub fn axis(&self) -> String {
         match self {
             Self::Accuracy => "accuracy (share correct)".into(),

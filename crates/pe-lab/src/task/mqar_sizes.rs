@@ -101,8 +101,8 @@ impl MqarOfSize {
         })
     }
 
-    /// The same task with a blank, always the same token, at all places but those of pairs and queries, as in figure 2 of Arora
-    /// et al. So a query is seen to be one.
+    /// This task with the same token, a blank, at all places but those of pairs and queries, as in figure 2 of Arora et al.: so a
+    /// model sees which tokens are queries.
     pub fn with_blanks(self) -> Self {
         let Self {
             tokens,

@@ -35,37 +35,3 @@ impl Toy for Sort50 {
         expected_mode_share(length, Self::TOKENS)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::Task;
-    use super::super::toy::testing::{blind_rule, digest, follows, mode};
-    use super::*;
-
-    #[test]
-    fn the_streams_are_the_published_ones() {
-        assert_eq!(
-            digest(&Sort50),
-            "71eae6f808b8f0f001a6ebc0c5e4449060fa6e03765f5f38eecb5772c6839f98"
-        );
-    }
-
-    #[test]
-    fn every_sample_follows_the_definition() {
-        // Each symbol is asked for as often as it occurs, and no later one is smaller.
-        follows(&Sort50, |x| {
-            let mut counts = [0; 50];
-            x.iter().for_each(|symbol| counts[*symbol] += 1);
-            let sorted = (0..50).flat_map(|symbol| std::iter::repeat_n(symbol, counts[symbol]));
-            (1..).zip(sorted).collect()
-        });
-    }
-
-    #[test]
-    fn the_floor_is_what_the_most_frequent_symbol_scores() {
-        for n in [10, 20, 80] {
-            let scored = blind_rule::<Sort50>(n, |counts, _| mode(counts));
-            assert!((scored - Sort50.floor(n)).abs() < 0.003, "{n}: {scored}");
-        }
-    }
-}

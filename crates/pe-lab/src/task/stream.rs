@@ -87,7 +87,7 @@ impl Stream {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there is no token.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

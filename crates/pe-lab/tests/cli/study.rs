@@ -1,5 +1,7 @@
 //! A study from its first trial to its report.
 
+use serde_json::Value;
+
 use super::*;
 
 fn changed(file: &Path) -> SystemTime {
@@ -10,12 +12,8 @@ fn changed(file: &Path) -> SystemTime {
 fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let (code, stdout, stderr) = run(&tiny(&["--details"]), Some(&out));
-    assert_eq!(code, 0, "{stderr}");
-    assert!(
-        stdout.contains("Verdict") && stdout.contains("(floor)"),
-        "{stdout}"
-    );
+    let (stdout, stderr) = well(run(&tiny(&["--details"]), Some(&out)));
+    says(&stdout, &["Verdict", "(floor)"]);
     assert!(
         !stdout.contains('\u{1b}') && !stderr.contains('\u{1b}'),
         "no colours in a pipe"
@@ -37,8 +35,7 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
         let result: serde_json::Value = serde_json::from_str(line).unwrap();
         assert_eq!(result["outcome"]["finished"]["scores"][0]["samples"], 397);
     }
-    let summary = fs::read_to_string(out.join("summary.json")).unwrap();
-    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    let summary = json(&out.join("summary.json"));
     assert_eq!(summary["tasks"][0]["schemes"].as_array().unwrap().len(), 2);
     let svg = fs::read_to_string(out.join("bars-digits.svg")).unwrap();
     assert!(
@@ -59,10 +56,7 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
     let before = changed(&result);
     let (code, again, stderr) = run(&tiny(&["--details"]), Some(&out));
     assert_eq!((code, &again), (0, &stdout));
-    assert!(
-        stderr.contains("2 of the trials were there already"),
-        "{stderr}"
-    );
+    says(&stderr, &["2 of the trials were there already"]);
     assert_eq!(changed(&result), before);
 
     // A trial that is gone is run again, alone.
@@ -88,8 +82,7 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
         fs::remove_file(out.join(file)).unwrap();
     }
     let out_name = out.to_string_lossy().into_owned();
-    let (code, reported, stderr) = run(&["report", &out_name], None);
-    assert_eq!(code, 0, "{stderr}");
+    let (reported, _) = well(run(&["report", &out_name], None));
     let table = |text: &str| {
         let lines = text.lines().filter(|line| !line.starts_with("wrote"));
         lines.map(str::to_string).collect::<Vec<_>>()
@@ -100,8 +93,7 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
     // The study again from the file that it left, elsewhere: the same numbers.
     let elsewhere = folder.path().join("elsewhere");
     let plan = out.join("study.toml").to_string_lossy().into_owned();
-    let (code, _, stderr) = run(&["compare", "--study", &plan], Some(&elsewhere));
-    assert_eq!(code, 0, "{stderr}");
+    well(run(&["compare", "--study", &plan], Some(&elsewhere)));
     let csv_elsewhere = fs::read_to_string(elsewhere.join("results.csv")).unwrap();
     assert_eq!(scores(&csv_elsewhere), scores(&csv));
 
@@ -110,11 +102,10 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
     let text = fs::read_to_string(&plan).unwrap();
     fs::write(&other, text.replace("batch_size = 64", "batch_size = 8")).unwrap();
     let name = other.to_string_lossy().into_owned();
-    let (code, _, stderr) = run(&["compare", "--study", &name], Some(&out));
-    assert_eq!(code, 2);
-    assert!(
-        stderr.contains("holds another study (it differs in: recipe)"),
-        "{stderr}"
+    refused(
+        run(&["compare", "--study", &name], Some(&out)),
+        2,
+        &["holds another study (it differs in: recipe)"],
     );
     assert_eq!(
         fs::read_to_string(out.join("results.csv")).unwrap(),
@@ -128,30 +119,20 @@ fn results_of_other_numbers_are_never_mixed() {
     let out = folder.path().join("study");
     assert_eq!(run(&tiny(&[]), Some(&out)).0, 0);
     // A study whose numbers are of another generation.
-    let edit = |file: &Path| {
-        let text = fs::read_to_string(file).unwrap();
-        let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
-        json["versions"]["numbers"] = 0.into();
-        match json.as_object_mut().unwrap().remove("digest") {
-            Some(_) => write_sealed(&Entry::named(file), &json).unwrap(),
-            None => fs::write(file, json.to_string()).unwrap(),
-        }
-    };
-    let result = out.join("trials/digits-none-1/result.json");
-    edit(&result);
-    let (code, _, stderr) = run(&tiny(&[]), Some(&out));
-    assert_eq!(code, 1);
-    assert!(
-        stderr.contains("numbers 0") && stderr.contains("their numbers differ"),
-        "{stderr}"
+    let older = |json: &mut Value| json["versions"]["numbers"] = 0.into();
+    edit_sealed(&out.join("trials/digits-none-1/result.json"), older);
+    refused(
+        run(&tiny(&[]), Some(&out)),
+        1,
+        &["numbers 0", "their numbers differ"],
     );
-    edit(&out.join("study.json"));
-    let (code, _, stderr) = run(&tiny(&[]), Some(&out));
-    assert_eq!(code, 2);
-    assert!(
-        stderr.contains("versions: it was made by pe-lab")
-            && stderr.contains("numbers 0, and this is"),
-        "{stderr}"
+    let mut spec = json(&out.join("study.json"));
+    older(&mut spec);
+    fs::write(out.join("study.json"), spec.to_string()).unwrap();
+    refused(
+        run(&tiny(&[]), Some(&out)),
+        2,
+        &["versions: it was made by pe-lab", "numbers 0, and this is"],
     );
 }
 
@@ -159,29 +140,14 @@ fn results_of_other_numbers_are_never_mixed() {
 fn a_study_stops_at_the_look_that_decides_it() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let study = [
-        "compare",
-        "--tasks",
-        "digits",
-        "--until",
-        "decided",
-        "--details",
-    ];
+    let study = words("compare --tasks digits --until decided --details");
     let study = [&study[..], &SMALL].concat();
     // After one step nothing is known of digits: no look decides, and every seed is run.
-    let blind = [
-        "--schemes",
-        "none,sinusoidal",
-        "--steps",
-        "1",
-        "--seeds",
-        "4",
-    ];
-    let (code, stdout, stderr) = run(&[&study[..], &blind].concat(), Some(&out));
-    assert_eq!(code, 0, "{stderr}");
-    assert!(
-        stdout.contains("4 seeds, the last planned look") && stdout.contains("(3 and 4 seeds)"),
-        "{stdout}"
+    let blind = words("--schemes none,sinusoidal --steps 1 --seeds 4");
+    let (stdout, _) = well(run(&[&study[..], &blind].concat(), Some(&out)));
+    says(
+        &stdout,
+        &["4 seeds, the last planned look", "(3 and 4 seeds)"],
     );
     assert!(out.join("trials/digits-none-4/result.json").exists());
     // Positions tell digits apart after some steps, and three seeds show it.
@@ -189,28 +155,22 @@ fn a_study_stops_at_the_look_that_decides_it() {
     let clear = "--schemes none,sinusoidal --steps 300 --lr 0.008 --batch-size 32";
     let clear: Vec<&str> = clear.split(' ').collect();
     let clear = [&study[..], &clear[..]].concat();
-    let (code, stdout, stderr) = run(&clear, Some(&out));
-    assert_eq!(code, 0, "{stderr}");
+    let (stdout, _) = well(run(&clear, Some(&out)));
     let verdict = stdout.split("Verdict").nth(1).unwrap();
-    assert!(
-        verdict.contains("sinusoidal is best of the two on digits"),
-        "{verdict}"
-    );
-    assert!(
-        verdict.contains("Decided after") && verdict.contains("of up to 12 seeds"),
-        "{verdict}"
-    );
+    says(verdict, &["sinusoidal is best of the two on digits"]);
+    says(verdict, &["Decided after", "of up to 12 seeds"]);
     assert!(!out.join("trials/digits-none-12/result.json").exists());
     // Again, and as a report alone: the same look, and no trial is missed.
     let (code, again, stderr) = run(&clear, Some(&out));
     assert_eq!((code, again), (0, stdout.clone()), "{stderr}");
     let name = out.to_string_lossy().into_owned();
-    let (code, report, stderr) = run(&["report", &name, "--details"], None);
-    assert_eq!(code, 0, "{stderr}");
+    let (report, _) = well(run(&["report", &name, "--details"], None));
     assert!(report.contains(verdict.lines().nth(1).unwrap()), "{report}");
-    let (code, _, stderr) = run(&["compare", "--until", "bored"], Some(&out));
-    assert_eq!(code, 2);
-    assert!(stderr.contains("decided"), "{stderr}");
+    refused(
+        run(&["compare", "--until", "bored"], Some(&out)),
+        2,
+        &["decided"],
+    );
 }
 
 #[test]
@@ -235,19 +195,20 @@ fn a_study_file_is_read_and_its_faults_are_named() {
         assert!(code != 0 && stderr.contains(said), "{text}: {stderr}");
         assert!(!out.exists(), "{text}");
     }
-    let (code, _, stderr) = run(&["compare", "--study", "/no/such.toml"], Some(&out));
-    assert_eq!(code, 2);
-    assert!(stderr.contains("/no/such.toml: No such file"), "{stderr}");
+    refused(
+        run(&["compare", "--study", "/no/such.toml"], Some(&out)),
+        2,
+        &["/no/such.toml: No such file"],
+    );
     fs::write(
         &file,
         "schemes = [\"none\"]\ntasks = [\"digits\"]\nseeds = [7]\nsteps = 2\n[model]\nlayers = 1\n",
     )
     .unwrap();
-    let (code, _, stderr) = run(
+    well(run(
         &["compare", "--study", &name, "--schemes", "learned"],
         Some(&out),
-    );
-    assert_eq!(code, 0, "{stderr}");
+    ));
     assert!(out.join("trials/digits-learned-7/result.json").exists());
 }
 
@@ -259,15 +220,11 @@ fn impossible_results_are_refused_and_a_lost_spec_is_written_again() {
     assert_eq!(run(&tiny(&[]), Some(&out)).0, 0);
     let file = out.join("trials/digits-none-1/result.json");
     let whole = fs::read_to_string(&file).unwrap();
-    let mut result: serde_json::Value = serde_json::from_str(&whole).unwrap();
-    let finished = |result: &mut serde_json::Value| result["outcome"]["finished"]["scores"].take();
-    let scores = finished(&mut result);
-    let with = |scores: serde_json::Value| {
-        let mut result: serde_json::Value = serde_json::from_str(&whole).unwrap();
-        result["outcome"]["finished"]["scores"] = scores;
-        result.as_object_mut().unwrap().remove("digest");
-        // With the digest of what it is now: with the old one, every change is refused.
-        write_sealed(&Entry::named(&file), &result).unwrap();
+    let scores = json(&file)["outcome"]["finished"]["scores"].take();
+    let with = |scores: Value| {
+        edit_sealed(&file, |result| {
+            result["outcome"]["finished"]["scores"] = scores
+        });
         fs::read_to_string(&file).unwrap()
     };
     let mut high = scores.clone();
@@ -281,21 +238,16 @@ fn impossible_results_are_refused_and_a_lost_spec_is_written_again() {
         (whole[..100].to_string(), "EOF"),
     ] {
         fs::write(&file, text).unwrap();
-        let (code, _, stderr) = run(&["report", &name], None);
-        assert_eq!(code, 1);
-        assert!(
-            stderr.contains(said) && stderr.contains("delete it and run again"),
-            "{stderr}"
+        refused(
+            run(&["report", &name], None),
+            1,
+            &[said, "delete it and run again"],
         );
     }
     fs::write(&file, whole).unwrap();
     fs::remove_file(out.join("study.json")).unwrap();
-    let (code, _, stderr) = run(&tiny(&[]), Some(&out));
-    assert_eq!(code, 0, "{stderr}");
-    assert!(
-        stderr.contains("2 of the trials were there already"),
-        "{stderr}"
-    );
+    let (_, stderr) = well(run(&tiny(&[]), Some(&out)));
+    says(&stderr, &["2 of the trials were there already"]);
     // A damaged encoding is named, and costs its picture alone.
     let file = out.join("trials/digits-learned-1/encoding.csv");
     let whole = fs::read_to_string(&file).unwrap();
@@ -315,12 +267,8 @@ fn impossible_results_are_refused_and_a_lost_spec_is_written_again() {
             Some(content) => fs::write(&file, content).unwrap(),
             None => fs::remove_file(&file).unwrap(),
         }
-        let (code, _, stderr) = run(&["report", &name], None);
-        assert_eq!(code, 0);
-        assert!(
-            stderr.contains(said) && stderr.contains("encoding.csv"),
-            "{stderr}"
-        );
+        let (_, stderr) = well(run(&["report", &name], None));
+        says(&stderr, &[said, "encoding.csv"]);
         let page = fs::read_to_string(out.join("report.html")).unwrap();
         assert!(page.contains(said) && !picture(&page));
     }
@@ -339,7 +287,5 @@ fn a_trial_that_breaks_is_reported_and_the_others_go_on() {
     fs::remove_file(&learned).unwrap();
     fs::create_dir(&learned).unwrap();
     fs::write(learned.join("in-the-way"), "").unwrap();
-    let (code, _, stderr) = run(&tiny(&[]), Some(&out));
-    assert_eq!(code, 1, "{stderr}");
-    assert!(stderr.contains("result.json"), "{stderr}");
+    refused(run(&tiny(&[]), Some(&out)), 1, &["result.json"]);
 }

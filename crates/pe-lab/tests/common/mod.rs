@@ -8,6 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use pe_lab::folder::{Entry, write_sealed};
+use serde_json::Value;
+
 /// A model that trains and is tested in a small part of the time of the usual one, for tests of everything but the model.
 pub const SMALL: [&str; 8] = [
     "--d-model",
@@ -48,7 +51,7 @@ pub fn hearing(mut command: Command) -> Command {
 }
 
 /// Runs a command to its end: exit code, standard output, standard error.
-pub fn ended(command: &mut Command) -> (i32, String, String) {
+pub fn ended(command: &mut Command) -> Ended {
     let output = command.output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (
@@ -58,9 +61,114 @@ pub fn ended(command: &mut Command) -> (i32, String, String) {
     )
 }
 
-/// Runs the program in a folder.
-pub fn run_in(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
-    ended(lab().args(arguments).current_dir(folder))
+/// The words of a line, to be given as arguments.
+pub fn words(line: &str) -> Vec<&str> {
+    line.split_whitespace().collect()
+}
+
+/// The end of a command: exit code, standard output, standard error.
+pub type Ended = (i32, String, String);
+
+/// What a command said that has ended well: standard output, standard error.
+#[track_caller]
+pub fn well((code, stdout, stderr): Ended) -> (String, String) {
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    (stdout, stderr)
+}
+
+/// Runs a command that ends well.
+#[track_caller]
+pub fn succeeds(command: &mut Command) -> (String, String) {
+    well(ended(command))
+}
+
+/// Checks that a command has ended with this code, and has said all of these on standard error.
+#[track_caller]
+pub fn refused((code, _, stderr): Ended, with: i32, parts: &[&str]) {
+    assert_eq!(code, with, "{stderr}");
+    says(&stderr, parts);
+}
+
+/// Checks that a text has all of these parts.
+#[track_caller]
+pub fn says(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "`{part}` is not in: {text}");
+    }
+}
+
+/// What a JSON file holds.
+pub fn json(file: &Path) -> Value {
+    serde_json::from_slice(&fs::read(file).unwrap()).unwrap()
+}
+
+/// Edits a file that has a digest, and gives it that of what it is now: with the old one every change is refused.
+pub fn edit_sealed(file: &Path, edit: impl FnOnce(&mut Value)) {
+    let mut value = json(file);
+    value.as_object_mut().unwrap().remove("digest").unwrap();
+    edit(&mut value);
+    write_sealed(&Entry::named(file), &value).unwrap();
+}
+
+/// The results of a study, without their times.
+pub fn results(study: &Path) -> Vec<Value> {
+    let text = fs::read_to_string(study.join("results.jsonl")).unwrap();
+    let results = text.lines().map(|line| {
+        let mut result: Value = serde_json::from_str(line).unwrap();
+        result["outcome"]["finished"]["timing"].take();
+        result
+    });
+    results.collect()
+}
+
+/// A column of `results.csv`, of those rows whose cells, by the names of their columns, are as `which` says.
+pub fn column(
+    study: &Path,
+    name: &str,
+    which: impl Fn(&dyn Fn(&str) -> String) -> bool,
+) -> Vec<f64> {
+    let table = fs::read_to_string(study.join("results.csv")).unwrap();
+    let mut rows = table
+        .lines()
+        .map(|line| line.split(',').collect::<Vec<_>>());
+    let head = rows.next().unwrap();
+    let at = |name: &str| head.iter().position(|known| *known == name).unwrap();
+    let rows = rows.filter(|row| which(&|name| row[at(name)].to_string()));
+    let cells: Vec<f64> = rows.map(|row| row[at(name)].parse().unwrap()).collect();
+    assert!(!cells.is_empty(), "{table}");
+    cells
+}
+
+/// A column of `results.csv`, of the rows of a scheme at a length.
+pub fn scored(study: &Path, scheme: &str, length: &str, name: &str) -> Vec<f64> {
+    column(study, name, |row| {
+        row("scheme") == scheme && row("length") == length
+    })
+}
+
+/// A study in a folder.
+pub fn compare(flags: &str, out: &Path) -> Command {
+    let mut command = lab();
+    command.arg("compare").args(words(flags));
+    command.arg("--out").arg(out);
+    command
+}
+
+/// A study of the handwritten digits, with a small model.
+pub fn digits(flags: &str, out: &Path) -> Command {
+    let small = SMALL.join(" ");
+    compare(&format!("--tasks digits {small} {flags}"), out)
+}
+
+/// Runs the program in a folder, with the words of a line.
+pub fn run_in(folder: &Path, line: &str) -> Ended {
+    ended(lab().args(words(line)).current_dir(folder))
+}
+
+/// The same, to a good end.
+#[track_caller]
+pub fn good_in(folder: &Path, line: &str) -> (String, String) {
+    well(run_in(folder, line))
 }
 
 /// The end of a process that must not take more seconds than these; `None` if it does. It is -1 for one that a signal ended.

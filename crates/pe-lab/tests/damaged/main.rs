@@ -11,7 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pe_lab::folder::{Entry, write_sealed};
+use common::{edit_sealed, json, refused, says, succeeds, well, words};
+use pe_lab::folder::Entry;
 use pe_lab::run::{Lock, TrialResult};
 use serde_json::{Value, json};
 
@@ -20,11 +21,8 @@ fn study(out: &Path) -> Command {
 }
 
 fn study_of(schemes: &str, seeds: &str, out: &Path) -> Command {
-    let mut command = common::lab();
-    command.args(["compare", "--tasks", "digits", "--schemes", schemes]);
-    command.args(["--seeds", seeds, "--steps", "3", "--quiet", "--out"]);
-    command.arg(out).args(common::SMALL);
-    command
+    let flags = format!("--schemes {schemes} --seeds {seeds} --steps 3 --quiet");
+    common::digits(&flags, out)
 }
 
 fn report(out: &Path) -> (i32, String, String) {
@@ -41,10 +39,6 @@ fn resume(out: &Path) -> (i32, String, String) {
     common::ended(common::lab().args(["train", "--resume", "--out"]).arg(out))
 }
 
-fn json(file: &Path) -> Value {
-    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
-}
-
 fn edit(file: &Path, edit: impl FnOnce(&mut Value)) {
     let mut value = json(file);
     edit(&mut value);
@@ -54,8 +48,7 @@ fn edit(file: &Path, edit: impl FnOnce(&mut Value)) {
 /// A finished study, and the result of one of its trials.
 fn finished(folder: &Path) -> (PathBuf, PathBuf) {
     let out = folder.join("study");
-    let (code, _, stderr) = common::ended(&mut study(&out));
-    assert_eq!(code, 0, "{stderr}");
+    succeeds(&mut study(&out));
     let result = out.join("trials/digits-none-1/result.json");
     (out, result)
 }
@@ -88,9 +81,7 @@ fn an_edited_result_is_refused_and_named_and_an_old_one_is_read() {
     edit(&file, |result| {
         drop(result.as_object_mut().unwrap().remove("digest"))
     });
-    let (code, _, stderr) = report(&out);
-    assert_eq!(code, 1);
-    assert!(stderr.contains("its digest is missing"), "{stderr}");
+    refused(report(&out), 1, &["its digest is missing"]);
 
     // Written in another way it is the same.
     fs::write(&file, &whole).unwrap();
@@ -114,10 +105,7 @@ fn an_edited_result_is_refused_and_named_and_an_old_one_is_read() {
     );
     for (code, _, stderr) in [report(&out), merged] {
         assert_eq!(code, 0, "{stderr}");
-        assert!(
-            stderr.contains("different versions of the code"),
-            "{stderr}"
-        );
+        says(&stderr, &["different versions of the code"]);
         assert!(stderr.contains("1 by 0123456789abcdef"), "{stderr}");
     }
     let page = fs::read_to_string(whole.join("report.html")).unwrap();
@@ -307,10 +295,7 @@ fn a_terminal_and_a_page_get_no_orders_from_a_study() {
     // A name of a folder.
     let name = folder.path().join("a\u{1b}[31m\u{202e}b");
     let (_, _, stderr) = report(&name);
-    assert!(
-        stderr.contains("a\\u{1b}[31m\\u{202e}b holds no study"),
-        "{stderr}"
-    );
+    says(&stderr, &["a\\u{1b}[31m\\u{202e}b holds no study"]);
 }
 
 #[test]
@@ -318,8 +303,7 @@ fn a_large_loss_is_drawn() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
     // Dashed lines: those from the eighth scheme on.
-    let (code, _, stderr) = common::ended(&mut study_of("none,kerple,cope", "2", &out));
-    assert_eq!(code, 0, "{stderr}");
+    succeeds(&mut study_of("none,kerple,cope", "2", &out));
     for trial in fs::read_dir(out.join("trials")).unwrap() {
         let file = trial.unwrap().path().join("result.json");
         let mut result = TrialResult::read(&Entry::named(&file)).unwrap();
@@ -338,8 +322,7 @@ fn a_large_loss_is_drawn() {
         result.write(&Entry::named(&file)).unwrap();
     }
     let started = std::time::Instant::now();
-    let (code, _, stderr) = report(&out);
-    assert_eq!(code, 0, "{stderr}");
+    well(report(&out));
     assert!(started.elapsed().as_secs() < 60);
     let size = fs::metadata(out.join("report.html")).unwrap().len();
     assert!(size < 3_000_000, "{size}");
@@ -356,10 +339,7 @@ fn what_cannot_be_looked_into_is_no_trial_that_was_not_run() {
     std::os::unix::fs::symlink("digits-none-1", &trial).unwrap();
     let (code, stdout, stderr) = report(&out);
     assert_eq!(code, 1, "{stdout}");
-    assert!(
-        stderr.contains("trials/digits-none-1/result.json"),
-        "{stderr}"
-    );
+    says(&stderr, &["trials/digits-none-1/result.json"]);
     assert!(!stderr.contains("not been run"), "{stderr}");
     fs::remove_file(&trial).unwrap();
     fs::write(&trial, "a file").unwrap();
@@ -381,15 +361,7 @@ fn names_of_folders_and_files_are_no_options_and_may_be_long_and_strange() {
 
     let folder = tempfile::tempdir().unwrap();
     let mut command = common::lab();
-    command.args([
-        "compare",
-        "--tasks",
-        "digits",
-        "--schemes",
-        "none",
-        "--seeds",
-        "1",
-    ]);
+    command.args(words("compare --tasks digits --schemes none --seeds 1"));
     command.args(["--steps", "2", "--out=-rf", "--open"]);
     // The program that opens the page gets a path that is no option.
     let tool = folder.path().join("xdg-open");
@@ -398,8 +370,7 @@ fn names_of_folders_and_files_are_no_options_and_may_be_long_and_strange() {
     command
         .current_dir(folder.path())
         .env("PATH", folder.path());
-    let (code, _, stderr) = common::ended(&mut command);
-    assert_eq!(code, 0, "{stderr}");
+    succeeds(&mut command);
     if cfg!(target_os = "linux") {
         let opened = fs::read_to_string(folder.path().join("opened")).unwrap();
         assert_eq!(opened, "./-rf/report.html\n");
@@ -410,7 +381,6 @@ fn names_of_folders_and_files_are_no_options_and_may_be_long_and_strange() {
     let file = folder.path().join(OsStr::from_bytes(&name));
     rows::write_rows(&file);
     let out = folder.path().join("study");
-    let (code, _, stderr) = common::ended(&mut rows::of_data(&file, &out));
-    assert_eq!(code, 0, "{stderr}");
+    succeeds(&mut rows::of_data(&file, &out));
     assert_eq!(report(&out).0, 0);
 }

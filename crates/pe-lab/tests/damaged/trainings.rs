@@ -6,8 +6,7 @@ use super::*;
 fn a_training_that_this_program_did_not_start_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("training");
-    let (code, _, stderr) = training(&out, "3");
-    assert_eq!(code, 0, "{stderr}");
+    well(training(&out, "3"));
     fs::remove_file(out.join("result.json")).unwrap();
     let file = out.join("spec.json");
     let whole = fs::read(&file).unwrap();
@@ -34,16 +33,14 @@ fn a_training_that_this_program_did_not_start_is_refused() {
     refused("its scheme is not what `none` is");
     edit(&file, |spec| spec["scheme"]["name"] = json!("../x"));
     refused("no scheme `../x`");
-    let (code, _, stderr) = resume(&out);
-    assert_eq!(code, 0, "{stderr}");
+    well(resume(&out));
 }
 
 #[test]
 fn a_damaged_checkpoint_changes_no_result() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("training");
-    let (code, _, stderr) = training(&out, "60");
-    assert_eq!(code, 0, "{stderr}");
+    well(training(&out, "60"));
     let measured = || {
         let mut result = json(&out.join("result.json"));
         result["outcome"]["finished"]["timing"].take();
@@ -54,8 +51,7 @@ fn a_damaged_checkpoint_changes_no_result() {
     let checkpoint = |name: &str| out.join("checkpoint").join(name);
     let again = |said: &str| {
         fs::remove_file(out.join("result.json")).unwrap();
-        let (code, _, stderr) = resume(&out);
-        assert_eq!(code, 0, "{stderr}");
+        let (_, stderr) = well(resume(&out));
         assert!(stderr.contains(said), "{stderr}");
         assert_eq!(measured(), unbroken, "{said}");
     };
@@ -83,8 +79,7 @@ fn the_weights_of_a_winner_are_those_that_were_trained() {
     let folder = tempfile::tempdir().unwrap();
     let (rows, out) = (folder.path().join("rows.csv"), folder.path().join("study"));
     rows::write_rows(&rows);
-    let (code, _, stderr) = common::ended(&mut rows::of_data(&rows, &out));
-    assert_eq!(code, 0, "{stderr}");
+    succeeds(&mut rows::of_data(&rows, &out));
     let predict = || {
         common::ended(
             common::lab()
@@ -155,8 +150,7 @@ fn the_weights_of_a_winner_are_those_that_were_trained() {
     // Without its result the trial is run again, as the message says.
     fs::write(&file, &kept[..kept.len() / 2]).unwrap();
     fs::remove_file(trial.join("result.json")).unwrap();
-    let (code, _, stderr) = common::ended(rows::of_data(&rows, &out).arg("--quiet"));
-    assert_eq!(code, 0, "{stderr}");
+    succeeds(rows::of_data(&rows, &out).arg("--quiet"));
     assert_eq!((predict().0, merge().0, report(&out).0), (0, 0, 0));
     // Without the weights the winner still names them, so that no others can take their place.
     fs::remove_file(&file).unwrap();
@@ -166,10 +160,7 @@ fn the_weights_of_a_winner_are_those_that_were_trained() {
     assert!(code == 1 && stderr.contains("winner.bpk"), "{stderr}");
     // One that somebody edited, with the digest of what it is now.
     let file = out.join("winner.json");
-    let mut winner = super::json(&file);
-    winner.as_object_mut().unwrap().remove("digest").unwrap();
-    winner["model"]["heads"] = json!(0);
-    write_sealed(&Entry::named(&file), &winner).unwrap();
+    edit_sealed(&file, |winner| winner["model"]["heads"] = json!(0));
     let (code, _, stderr) = predict();
     assert!(
         code == 1 && stderr.contains("no trial of this study"),

@@ -13,17 +13,9 @@ fn predictions_are_those_of_the_test() {
     fs::write(&file, some(&lines[..500])).unwrap();
     fs::write(&test, some(&lines[500..])).unwrap();
     let mut command = lab();
-    command.args([
-        "compare",
-        "--schemes",
-        "none,sinusoidal",
-        "--seeds",
-        "1",
-        "--steps",
-        "150",
-        "--quiet",
-        "--json",
-    ]);
+    command.args(words(
+        "compare --schemes none,sinusoidal --seeds 1 --steps 150 --quiet --json",
+    ));
     command
         .arg("--data")
         .arg(&file)
@@ -35,11 +27,9 @@ fn predictions_are_those_of_the_test() {
     assert_eq!((code, stderr.as_str()), (0, ""));
     let summary: serde_json::Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(summary["study"]["data"]["test"]["file"], "b.csv");
-    let winner = fs::read_to_string(out.join("winner.json")).unwrap();
-    let winner: serde_json::Value = serde_json::from_str(&winner).unwrap();
+    let winner = json(&out.join("winner.json"));
     assert_eq!(winner["scheme"]["name"], "sinusoidal");
-    let (code, stdout, stderr) = ended(lab().arg("predict").arg(&test).arg("--study").arg(&out));
-    assert_eq!(code, 0, "{stderr}");
+    let (stdout, _) = succeeds(lab().arg("predict").arg(&test).arg("--study").arg(&out));
     let said = stdout
         .lines()
         .skip(1)
@@ -134,44 +124,38 @@ fn the_text_of_the_laboratory_takes_a_training_length() {
     let out = folder.path().join("out");
     let study = |flags: &[&str]| {
         let mut command = lab();
-        command.args([
-            "compare",
-            "--schemes",
-            "none",
-            "--seeds",
-            "1",
-            "--steps",
-            "2",
-        ]);
+        command.args(words("compare --schemes none --seeds 1 --steps 2"));
         command.args(["--d-model", "16", "--heads", "2", "--layers", "1"]);
         ended(command.args(flags).arg("--out").arg(&out))
     };
-    let (code, stdout, stderr) = study(&["--details", "--tasks", "text", "--train-length", "16"]);
-    assert_eq!(code, 0, "{stderr}");
-    assert!(
-        stdout.contains("inside training: lengths 16; beyond: lengths 32, 64, 128"),
-        "{stdout}"
+    let (stdout, _) = well(study(&[
+        "--details",
+        "--tasks",
+        "text",
+        "--train-length",
+        "16",
+    ]));
+    says(
+        &stdout,
+        &["inside training: lengths 16; beyond: lengths 32, 64, 128"],
     );
     assert!(out.join("trials/text(train_length=16)-none-1").is_dir());
     // It goes on under its name, another length is added to it, and the study repeats itself.
-    let (code, _, stderr) = study(&["--train-length", "8"]);
-    assert_eq!(code, 0, "{stderr}");
-    assert!(
-        stderr.contains("1 of them are there already and are kept; 1 are new"),
-        "{stderr}"
+    let (_, stderr) = well(study(&["--train-length", "8"]));
+    says(
+        &stderr,
+        &["1 of them are there already and are kept; 1 are new"],
     );
     let again = folder.path().join("again");
-    let (code, _, stderr) = ended(
+    succeeds(
         lab()
             .args(["compare", "--quiet", "--study"])
             .arg(out.join("study.toml"))
             .arg("--out")
             .arg(&again),
     );
-    assert_eq!(code, 0, "{stderr}");
     let scores = |out: &Path| {
-        let text = fs::read_to_string(out.join("summary.json")).unwrap();
-        let summary: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let summary = json(&out.join("summary.json"));
         let tasks = summary["tasks"].as_array().unwrap().iter();
         tasks
             .map(|task| {
@@ -189,26 +173,16 @@ fn the_text_of_the_laboratory_takes_a_training_length() {
         (["--train-length", "513"], "it takes from 8 to 512 tokens"),
         (["--max-len", "9"], "is about data of your own"),
     ] {
-        let (code, _, stderr) = study(&flags);
-        assert_eq!(code, 2, "{stderr}");
-        assert!(stderr.contains(said), "{stderr}");
+        refused(study(&flags), 2, &[said]);
     }
     let other = folder.path().join("other");
-    let (code, _, stderr) = ended(
-        lab()
-            .args([
-                "compare",
-                "--tasks",
-                "reverse",
-                "--train-length",
-                "16",
-                "--out",
-            ])
-            .arg(&other),
-    );
-    assert_eq!(code, 2, "{stderr}");
-    assert!(
-        stderr.contains("--train-length 16 is about texts, and none of the tasks reverse is one"),
-        "{stderr}"
+    refused(
+        ended(
+            lab()
+                .args(words("compare --tasks reverse --train-length 16 --out"))
+                .arg(&other),
+        ),
+        2,
+        &["--train-length 16 is about texts, and none of the tasks reverse is one"],
     );
 }

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use burn::tensor::Device;
-use common::{ended, lab};
+use common::{ended, json, lab, refused, says, succeeds, well, words};
 use pe_lab::ask::{ModelSpec, Recipe, Scheme};
 use pe_lab::data::DataTask;
 use pe_lab::learn::{Job, Keep, Model, Watch, evaluate, train};
@@ -39,18 +39,13 @@ fn a_study_on_a_file_keeps_a_copy_and_no_longer_needs_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (folder.path().join("reviews.csv"), folder.path().join("out"));
     fs::write(&file, rows("\n")).unwrap();
-    let (code, stdout, stderr) = compare(&file, &out);
-    assert_eq!(code, 0, "{stderr}");
+    let (stdout, stderr) = well(compare(&file, &out));
     assert!(stderr.contains("80 rows of labelled sequences"), "{stderr}");
     // After two steps nobody has learned anything, so other rows have nothing to say either.
-    assert!(
-        stdout.contains("no scheme got above the floor on reviews.csv"),
-        "{stdout}"
-    );
+    says(&stdout, &["no scheme got above the floor on reviews.csv"]);
     assert!(!stdout.contains("rows like these"), "{stdout}");
     // Every tested row has its answer.
-    let result = fs::read_to_string(out.join("trials/data-none-1/result.json")).unwrap();
-    let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+    let result = json(&out.join("trials/data-none-1/result.json"));
     for score in result["outcome"]["finished"]["scores"].as_array().unwrap() {
         let right = score["rows"]["right"].as_array().unwrap();
         let sum: u64 = right.iter().map(|right| right.as_u64().unwrap()).sum();
@@ -64,11 +59,10 @@ fn a_study_on_a_file_keeps_a_copy_and_no_longer_needs_the_file() {
 
     // Changed data is another study; the same data is the same.
     fs::write(&file, rows("\n").replace("so", "very")).unwrap();
-    let (code, _, stderr) = compare(&file, &out);
-    assert_eq!(code, 2);
-    assert!(
-        stderr.contains("holds another study (it differs in: data"),
-        "{stderr}"
+    refused(
+        compare(&file, &out),
+        2,
+        &["holds another study (it differs in: data"],
     );
 
     // Report, and the study again from what it left, without the file.
@@ -103,8 +97,7 @@ fn windows_line_ends_and_json_lines_and_plain_text_are_data_too() {
     ] {
         let file = folder.path().join(name);
         fs::write(&file, content).unwrap();
-        let (code, _, stderr) = compare(&file, &folder.path().join(format!("{name}-out")));
-        assert_eq!(code, 0, "{name}: {stderr}");
+        well(compare(&file, &folder.path().join(format!("{name}-out"))));
     }
 }
 
@@ -114,16 +107,9 @@ fn of_the_repository(name: &str, flags: &[&str], out: &Path) -> (String, String)
         .join("data")
         .join(name);
     let mut command = lab();
-    command.args([
-        "compare",
-        "--schemes",
-        "none,learned",
-        "--seeds",
-        "1",
-        "--steps",
-        "2",
-        "--details",
-    ]);
+    command.args(words(
+        "compare --schemes none,learned --seeds 1 --steps 2 --details",
+    ));
     command
         .arg("--data")
         .arg(file)
@@ -131,8 +117,7 @@ fn of_the_repository(name: &str, flags: &[&str], out: &Path) -> (String, String)
         .args(common::SMALL)
         .arg("--out")
         .arg(out);
-    let (code, stdout, stderr) = ended(&mut command);
-    assert_eq!(code, 0, "{stderr}");
+    let (stdout, stderr) = succeeds(&mut command);
     (stdout, stderr)
 }
 
@@ -153,48 +138,49 @@ fn three_real_files_go_from_file_to_answer() {
     let folder = tempfile::tempdir().unwrap();
     let out = |name: &str| folder.path().join(name);
     let (stdout, stderr) = of_the_repository("promoters.data", PROMOTERS, &out("genes"));
-    for said in [
-        "106 rows of labelled sequences",
-        "2 labels: `+` 53, `-` 53",
-        "all sequences have 57 tokens",
-        "vocabulary: all of the 4 different tokens in training",
-        "row 1 as read: BOS t a c t a g c a a t a c g c t t … t c g t EOS (57 tokens), label `+`",
-        "columns not read: `2`",
-        "floor, the share of the most frequent label: 0.5",
-        "no test beyond the training lengths: all sequences have 57 tokens",
-    ] {
-        assert!(stderr.contains(said), "`{said}` is not in: {stderr}");
-    }
+    says(
+        &stderr,
+        &[
+            "106 rows of labelled sequences",
+            "2 labels: `+` 53, `-` 53",
+            "all sequences have 57 tokens",
+            "vocabulary: all of the 4 different tokens in training",
+            "row 1 as read: BOS t a c t a g c a a t a c g c t t … t c g t EOS (57 tokens), label `+`",
+            "columns not read: `2`",
+            "floor, the share of the most frequent label: 0.5",
+            "no test beyond the training lengths: all sequences have 57 tokens",
+        ],
+    );
     assert!(stdout.contains("Verdict"), "{stdout}");
     let (_, stderr) = of_the_repository("amazon_cells_labelled.txt", SENTENCES, &out("sentences"));
-    for said in [
-        "1,000 rows of labelled sequences",
-        "a token is a word; columns separated by a tab; no header",
-        "row 2 as read: BOS Good case, Excellent value. EOS (4 tokens), label `1`",
-    ] {
-        assert!(stderr.contains(said), "`{said}` is not in: {stderr}");
-    }
-    let (stdout, stderr) = of_the_repository("alice.txt", &[], &out("novel"));
-    for said in [
-        "characters of text",
-        "tested in 88 windows of each of the lengths 64, 128, 256, 512; scored on the last 32 characters",
-        "test window 1 as read: ",
-    ] {
-        assert!(stderr.contains(said), "`{said}` is not in: {stderr}");
-    }
-    assert!(
-        stdout.contains("bits per character by the length of the window"),
-        "{stdout}"
+    says(
+        &stderr,
+        &[
+            "1,000 rows of labelled sequences",
+            "a token is a word; columns separated by a tab; no header",
+            "row 2 as read: BOS Good case, Excellent value. EOS (4 tokens), label `1`",
+        ],
     );
+    let (stdout, stderr) = of_the_repository("alice.txt", &[], &out("novel"));
+    says(
+        &stderr,
+        &[
+            "characters of text",
+            "tested in 88 windows of each of the lengths 64, 128, 256, 512; scored on the last 32 characters",
+            "test window 1 as read: ",
+        ],
+    );
+    says(&stdout, &["bits per character by the length of the window"]);
     let masked = ["--objective", "masked"];
     let (_, stderr) = of_the_repository("alice.txt", &masked, &out("masked"));
-    for said in [
-        "characters of plain text",
-        "window 1 as read: BOS \"= CHAPTER I =",
-        "floor, the share",
-    ] {
-        assert!(stderr.contains(said), "`{said}` is not in: {stderr}");
-    }
+    says(
+        &stderr,
+        &[
+            "characters of plain text",
+            "window 1 as read: BOS \"= CHAPTER I =",
+            "floor, the share",
+        ],
+    );
 }
 
 #[test]
@@ -220,15 +206,7 @@ fn rows_of_a_group_stay_together_and_the_report_counts_groups() {
     fs::write(&file, format!("label,patient,text\n{rows}")).unwrap();
     let study = |flags: &[&str]| {
         let mut command = lab();
-        command.args([
-            "compare",
-            "--schemes",
-            "none,learned",
-            "--seeds",
-            "1",
-            "--steps",
-            "2",
-        ]);
+        command.args(words("compare --schemes none,learned --seeds 1 --steps 2"));
         command.args(common::SMALL);
         command.args(["--group", "patient", "--text", "text", "--data"]);
         ended(command.arg(&file).arg("--out").arg(&out).args(flags))
@@ -239,35 +217,28 @@ fn rows_of_a_group_stay_together_and_the_report_counts_groups() {
         .args(["compare", "--dry-run", "--text", "text", "--data"])
         .arg(&file)
         .args(common::SMALL);
-    let (code, _, stderr) = ended(plain.arg("--out").arg(&out));
-    assert_eq!(code, 0, "{stderr}");
-    assert!(
-        stderr.contains("nearly the same rows are trained on and tested"),
-        "{stderr}"
-    );
+    let (_, stderr) = succeeds(plain.arg("--out").arg(&out));
+    says(&stderr, &["nearly the same rows are trained on and tested"]);
     assert!(stderr.contains("--group COLUMN"), "{stderr}");
-    let (code, _, stderr) = study(&["--dry-run"]);
-    assert_eq!(code, 0, "{stderr}");
-    for said in [
-        "groups from column `patient`",
-        "40 groups of rows, each on one side",
-    ] {
-        assert!(stderr.contains(said), "`{said}` is not in: {stderr}");
-    }
+    let (_, stderr) = well(study(&["--dry-run"]));
+    says(
+        &stderr,
+        &[
+            "groups from column `patient`",
+            "40 groups of rows, each on one side",
+        ],
+    );
     assert!(!stderr.contains("nearly the same"), "{stderr}");
-    let (code, _, stderr) = study(&["--folds", "2", "--tune", "2"]);
-    assert_eq!(code, 0, "{stderr}");
+    well(study(&["--folds", "2", "--tune", "2"]));
     let plan = fs::read_to_string(out.join("study.toml")).unwrap();
     assert!(plan.contains("group = \"patient\""), "{plan}");
-    let summary = fs::read_to_string(out.join("summary.json")).unwrap();
-    let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+    let summary = json(&out.join("summary.json"));
     let found = summary["data"].to_string();
     assert!(found.contains("40 groups of rows"), "{found}");
     // Rows to predict need no groups.
     let new = folder.path().join("new.csv");
     fs::write(&new, "text\nw1 x1 a b c d y1\n").unwrap();
-    let (code, stdout, stderr) = ended(lab().arg("predict").arg(&new).arg("--study").arg(&out));
-    assert_eq!(code, 0, "{stderr}");
+    let (stdout, _) = succeeds(lab().arg("predict").arg(&new).arg("--study").arg(&out));
     assert_eq!(stdout.lines().count(), 2, "{stdout}");
     // Other groups are another study.
     let (code, _, stderr) = study(&["--folds", "2", "--tune", "2", "--group", "text"]);
@@ -280,14 +251,8 @@ fn folds_are_tasks_of_their_own_and_a_winner_predicts() {
     let out = folder.path().join("study");
     let flags = [PROMOTERS, &["--folds", "3"]].concat();
     let (stdout, stderr) = of_the_repository("promoters.data", &flags, &out);
-    assert!(
-        stderr.contains("3 folds, each a task of its own"),
-        "{stderr}"
-    );
-    assert!(
-        stdout.contains("data-fold-1 (") && stdout.contains("data-fold-3 ("),
-        "{stdout}"
-    );
+    says(&stderr, &["3 folds, each a task of its own"]);
+    says(&stdout, &["data-fold-1 (", "data-fold-3 ("]);
     let csv = fs::read_to_string(out.join("results.csv")).unwrap();
     assert_eq!(
         csv.lines()
@@ -296,8 +261,7 @@ fn folds_are_tasks_of_their_own_and_a_winner_predicts() {
         2,
         "{csv}"
     );
-    let winner = fs::read_to_string(out.join("winner.json")).unwrap();
-    let winner: serde_json::Value = serde_json::from_str(&winner).unwrap();
+    let winner = json(&out.join("winner.json"));
     // The configuration is one that pe-burn reads.
     let encoding = winner["scheme"]["encoding"].clone();
     let encoding: pe_burn::PositionalConfig = serde_json::from_value(encoding).unwrap();
@@ -306,8 +270,7 @@ fn folds_are_tasks_of_their_own_and_a_winner_predicts() {
     // Rows without labels, of another file name, in other words for the same columns.
     let rows = folder.path().join("new.csv");
     fs::write(&rows, "?,a,tactagcaatacgct\n?,b,ttt\n").unwrap();
-    let (code, stdout, stderr) = ended(lab().arg("predict").arg(&rows).arg("--study").arg(&out));
-    assert_eq!(code, 0, "{stderr}");
+    let (stdout, _) = succeeds(lab().arg("predict").arg(&rows).arg("--study").arg(&out));
     let lines: Vec<&str> = stdout.lines().collect();
     assert_eq!(
         (lines[0], lines.len()),
@@ -323,8 +286,7 @@ fn folds_are_tasks_of_their_own_and_a_winner_predicts() {
     }
     // Its report can be written elsewhere, with the winner.
     let elsewhere = folder.path().join("elsewhere");
-    let (code, _, stderr) = ended(lab().arg("report").arg(&out).arg("--out").arg(&elsewhere));
-    assert_eq!(code, 0, "{stderr}");
+    succeeds(lab().arg("report").arg(&out).arg("--out").arg(&elsewhere));
     for file in [
         "report.html",
         "winner.json",
@@ -336,15 +298,16 @@ fn folds_are_tasks_of_their_own_and_a_winner_predicts() {
     assert!(!elsewhere.join("study.json").exists());
 
     fs::write(&rows, format!("?,a,{}\n", "t".repeat(58))).unwrap();
-    let (code, _, stderr) = ended(lab().arg("predict").arg(&rows).arg("--study").arg(&out));
-    assert_eq!(code, 2);
-    assert!(
-        stderr.contains("row 1 has 58 tokens, and the longest in the study has 57"),
-        "{stderr}"
+    refused(
+        ended(lab().arg("predict").arg(&rows).arg("--study").arg(&out)),
+        2,
+        &["row 1 has 58 tokens, and the longest in the study has 57"],
     );
     fs::remove_file(out.join("winner.bpk")).unwrap();
     fs::write(&rows, "?,a,t\n").unwrap();
-    let (code, _, stderr) = ended(lab().arg("predict").arg(&rows).arg("--study").arg(&out));
-    assert_eq!(code, 2);
-    assert!(stderr.contains("winner.bpk is not there"), "{stderr}");
+    refused(
+        ended(lab().arg("predict").arg(&rows).arg("--study").arg(&out)),
+        2,
+        &["winner.bpk is not there"],
+    );
 }

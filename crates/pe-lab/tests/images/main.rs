@@ -1,27 +1,22 @@
 //! Folders of images, drawn here, as data of one's own.
 
+#[path = "../bars/mod.rs"]
+mod bars;
+#[path = "../common/mod.rs"]
+mod common;
 mod refused;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use assert_cmd::Command;
-use image::{DynamicImage, GrayImage, ImageBuffer, ImageFormat, Luma, Rgb, RgbImage};
+use bars::bar;
+use common::{good_in, run_in, says, scored};
+use image::{DynamicImage, ImageBuffer, ImageFormat, Luma, Rgb, RgbImage};
 use pe_lab::ask::{Lengths, ModelSpec, Scheme};
 use pe_lab::data::{DataTask, Reading, Source};
 use pe_lab::learn::{Keep, Model, evaluate};
 use pe_lab::task::{Input, Task};
 use tempfile::TempDir;
-
-/// A bar in one half of a grey image: above (class 0) or below (class 1). No two are equal.
-fn bar(class: usize, number: usize, [height, width]: [u32; 2]) -> GrayImage {
-    GrayImage::from_fn(width, height, |x, y| {
-        let is_below = y >= height / 2;
-        let noise = (x as usize * 7 + y as usize * 13 + number * 31) % 40;
-        let lit = if is_below == (class == 1) { 200 } else { 0 };
-        Luma([(lit + noise) as u8])
-    })
-}
 
 /// A folder of `each` images of either class.
 fn drawn(root: &Path, each: usize, size: [u32; 2]) {
@@ -76,19 +71,20 @@ fn a_folder_of_classes_is_a_task() {
     assert_eq!(task.train_lengths(), 64..=64);
     assert_eq!(task.test_lengths(), [36, 64, 144, 256]);
     let said = data.describe().join("\n");
-    for words in [
-        "40 images",
-        "2 classes: `above` 20, `below` 20",
-        "patches of 2 × 2 pixels (--patch): 8 × 8 of them in an image, 64 tokens of 4 numbers",
-        "16 × 16 pixels (--size), as all files have",
-        "grey: one number for a pixel",
-        "32 images to train on, 8 to test on: a fifth of each class",
-        "12 × 12 (36 patches), 24 × 24 (144 patches), 32 × 32 (256 patches)",
-        "floor, the share of the most frequent class in the test: 0.500",
-        "few images: one of the 8 tested is 12 % of the score",
-    ] {
-        assert!(said.contains(words), "{words}: {said}");
-    }
+    says(
+        &said,
+        &[
+            "40 images",
+            "2 classes: `above` 20, `below` 20",
+            "patches of 2 × 2 pixels (--patch): 8 × 8 of them in an image, 64 tokens of 4 numbers",
+            "16 × 16 pixels (--size), as all files have",
+            "grey: one number for a pixel",
+            "32 images to train on, 8 to test on: a fifth of each class",
+            "12 × 12 (36 patches), 24 × 24 (144 patches), 32 × 32 (256 patches)",
+            "floor, the share of the most frequent class in the test: 0.500",
+            "few images: one of the 8 tested is 12 % of the score",
+        ],
+    );
     // The same test at every resolution.
     let classes = |length| -> Vec<usize> {
         let set = task.test_set(length);
@@ -113,9 +109,9 @@ fn odd_sizes_are_brought_to_one_and_nothing_is_stretched() {
     let data = found(&root);
     let said = data.describe().join("\n");
     // 22 pixels in patches of 3 are the nearest to eight a side.
-    assert!(
-        said.contains("15 × 21 pixels (--size); 25 files had another size"),
-        "{said}"
+    says(
+        &said,
+        &["15 × 21 pixels (--size); 25 files had another size"],
     );
     assert!(said.contains("cut off 25 of them"), "{said}");
     assert!(said.contains("5 × 7 of them in an image"), "{said}");
@@ -135,15 +131,9 @@ fn odd_sizes_are_brought_to_one_and_nothing_is_stretched() {
         (4..=4, Some(16))
     );
     let message = sized(Some(9), Some(4)).unwrap_err();
-    assert!(
-        message.contains("--size 9 is not a multiple of --patch 4"),
-        "{message}"
-    );
+    says(&message, &["--size 9 is not a multiple of --patch 4"]);
     let message = sized(None, Some(1)).unwrap_err();
-    assert!(
-        message.contains("have 330 patches, more than 256"),
-        "{message}"
-    );
+    says(&message, &["have 330 patches, more than 256"]);
 }
 
 #[test]
@@ -162,9 +152,9 @@ fn grey_and_colours_are_told_apart_by_the_pixels() {
         .unwrap();
     let data = found(&root);
     let said = data.describe().join("\n");
-    assert!(
-        said.contains("grey: one number for a pixel; files with colours hold grey alone"),
-        "{said}"
+    says(
+        &said,
+        &["grey: one number for a pixel; files with colours hold grey alone"],
     );
     assert_eq!(
         (data.task().vector_width(), data.task().train_lengths()),
@@ -176,9 +166,9 @@ fn grey_and_colours_are_told_apart_by_the_pixels() {
     red.save(root.join("above/red.png")).unwrap();
     let data = found(&root);
     let said = data.describe().join("\n");
-    assert!(
-        said.contains("colours: three numbers for a pixel, also for the 26 grey files"),
-        "{said}"
+    says(
+        &said,
+        &["colours: three numbers for a pixel, also for the 26 grey files"],
     );
     assert_eq!(data.task().vector_width(), Some(3));
 }
@@ -196,10 +186,7 @@ fn transparent_parts_are_laid_on_white() {
     of(127, 255).save(root.join("below/grey.png")).unwrap();
     let said = found(&root).describe().join("\n");
     assert!(said.contains("laid on white: 4"), "{said}");
-    assert!(
-        said.contains("equal images in more than one class: 2"),
-        "{said}"
-    );
+    says(&said, &["equal images in more than one class: 2"]);
 }
 
 #[test]
@@ -210,43 +197,31 @@ fn folders_of_training_and_test_are_understood() {
     drawn(&root.join("val"), 3, [8, 8]);
     let data = found(&root);
     let said = data.describe().join("\n");
-    assert!(
-        said.contains("24 images to train on, 6 to test on: those in val"),
-        "{said}"
+    says(
+        &said,
+        &["24 images to train on, 6 to test on: those in val"],
     );
     // They were drawn with the same numbers.
-    assert!(
-        said.contains("images of the test that are also in training: 6"),
-        "{said}"
-    );
+    says(&said, &["images of the test that are also in training: 6"]);
     // A folder test is preferred, and the other one is not used in silence.
     drawn(&root.join("test"), 5, [8, 8]);
     fs::write(root.join("labels.csv"), "x").unwrap();
     let said = found(&root).describe().join("\n");
-    assert!(
-        said.contains("24 images to train on, 10 to test on: those in test"),
-        "{said}"
+    says(
+        &said,
+        &["24 images to train on, 10 to test on: those in test"],
     );
-    assert!(
-        said.contains("`val` is beside train and is not read"),
-        "{said}"
-    );
-    assert!(
-        said.contains("`labels.csv` is beside train and is not read"),
-        "{said}"
-    );
+    says(&said, &["`val` is beside train and is not read"]);
+    says(&said, &["`labels.csv` is beside train and is not read"]);
     // A class that training does not have.
     fs::rename(root.join("test/above"), root.join("test/aside")).unwrap();
     let message = refused(&root);
-    assert!(
-        message.contains("the class `aside` is only in test"),
-        "{message}"
-    );
+    says(&message, &["the class `aside` is only in test"]);
     fs::remove_dir_all(root.join("test/aside")).unwrap();
     let message = refused(&root);
-    assert!(
-        message.contains("5 images are left to test on, and a score needs"),
-        "{message}"
+    says(
+        &message,
+        &["5 images are left to test on, and a score needs"],
     );
 }
 
@@ -267,8 +242,7 @@ fn every_scheme_is_tested_at_every_resolution() {
         d_ff: 16,
         ..ModelSpec::default()
     };
-    // Forget gates are a decoder's.
-    for name in Scheme::names().filter(|name| !name.starts_with("fox")) {
+    for name in Scheme::names_for(task.as_ref(), &spec) {
         let scheme = Scheme::for_lengths(name, &spec, Lengths::of(task.as_ref())).unwrap();
         let scheme = scheme.on(task.as_ref()).unwrap();
         let model = Model::init(&spec, task.as_ref(), &scheme, 1, &device).unwrap();
@@ -283,59 +257,32 @@ fn every_scheme_is_tested_at_every_resolution() {
 fn a_study_of_images_from_end_to_end() {
     let (keep, root) = folder(40, [12, 12]);
     let out = keep.path().join("study");
-    let run = |arguments: &[&str]| {
-        let mut command = Command::cargo_bin("pe-lab").unwrap();
-        let ran = command.args(arguments).current_dir(keep.path()).output();
-        let ran = ran.unwrap();
-        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-        assert!(ran.status.success(), "{arguments:?}: {said}");
-        said
-    };
-    let said = run(&[
-        "compare",
-        "--data",
-        "bars",
-        "--out",
-        "study",
-        "--schemes",
-        "none,learned,sinusoidal_2d,rotary_2d",
-        "--seeds",
-        "1,",
-        "--steps",
-        "60",
-        "--patch",
-        "3",
-    ]);
-    for words in [
-        "12 × 12 pixels (--size), as all files have",
-        "at other resolutions have their rows interpolated as an image (bicubic, as ViT does): learned",
-        "interpolated coordinates: the same place keeps its position: sinusoidal_2d, rotary_2d",
-        "at other resolutions have no positions: none",
-    ] {
-        assert!(said.contains(words), "{words}: {said}");
-    }
+    let run = |line: &str| good_in(keep.path(), line).1;
+    let said = run(
+        "compare --data bars --out study --schemes none,learned,sinusoidal_2d,rotary_2d --seeds 1, --steps 60 --patch 3",
+    );
+    says(
+        &said,
+        &[
+            "12 × 12 pixels (--size), as all files have",
+            "at other resolutions have their rows interpolated as an image (bicubic, as ViT does): learned",
+            "interpolated coordinates: the same place keeps its position: sinusoidal_2d, rotary_2d",
+            "at other resolutions have no positions: none",
+        ],
+    );
     let plan = fs::read_to_string(out.join("study.toml")).unwrap();
     assert!(plan.contains("data = \"data/bars.images\""), "{plan}");
     // Where the bar is needs positions, and is soon learned with them, at twice the resolution too.
-    let table = fs::read_to_string(out.join("results.csv")).unwrap();
-    let accuracy = |scheme: &str, length: &str| -> f64 {
-        let head: Vec<&str> = table.lines().next().unwrap().split(',').collect();
-        let column = |name: &str| head.iter().position(|known| *known == name).unwrap();
-        let row = table.lines().find_map(|line| {
-            let cells: Vec<&str> = line.split(',').collect();
-            let is = cells[column("scheme")] == scheme && cells[column("length")] == length;
-            is.then(|| cells[column("accuracy")].parse().unwrap())
-        });
-        row.unwrap_or_else(|| panic!("no {scheme} at {length}: {table}"))
-    };
     for scheme in ["learned", "sinusoidal_2d"] {
-        assert!(accuracy(scheme, "16") > 0.9, "{table}");
-        assert!(accuracy(scheme, "64") > 0.9, "{table}");
+        for length in ["16", "64"] {
+            let accuracy = scored(&out, scheme, length, "accuracy")[0];
+            assert!(accuracy > 0.9, "{scheme} at {length}: {accuracy}");
+        }
     }
     // The study needs its own copy alone, and keeps its results.
     let before = fs::read(out.join("results.csv")).unwrap();
     fs::remove_dir_all(&root).unwrap();
-    run(&["compare", "--out", "study", "--quiet"]);
+    run("compare --out study --quiet");
     assert_eq!(fs::read(out.join("results.csv")).unwrap(), before);
     // A copy that was changed is found out.
     let copy = out.join("data/bars.images");
@@ -343,13 +290,7 @@ fn a_study_of_images_from_end_to_end() {
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
     fs::write(&copy, bytes).unwrap();
-    let mut command = Command::cargo_bin("pe-lab").unwrap();
-    let ran = command
-        .args(["report", "study"])
-        .current_dir(keep.path())
-        .output()
-        .unwrap();
-    assert!(!ran.status.success());
+    assert_ne!(run_in(keep.path(), "report study").0, 0);
 }
 
 #[cfg(unix)]
@@ -363,20 +304,10 @@ fn what_is_made_of_a_private_image_is_private() {
         fs::Permissions::from_mode(0o600),
     )
     .unwrap();
-    let mut command = Command::cargo_bin("pe-lab").unwrap();
-    let command = command
-        .current_dir(keep.path())
-        .args(["compare", "--data", "bars", "--out", "study"]);
-    let command = command.args([
-        "--schemes",
-        "none",
-        "--seeds",
-        "1,",
-        "--steps",
-        "1",
-        "--quiet",
-    ]);
-    assert!(command.output().unwrap().status.success());
+    good_in(
+        keep.path(),
+        "compare --data bars --out study --schemes none --seeds 1, --steps 1 --quiet",
+    );
     for file in ["data/bars.images", "results.csv", "report.html"] {
         let mode = fs::metadata(keep.path().join("study").join(file))
             .unwrap()

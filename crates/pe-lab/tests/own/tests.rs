@@ -1,7 +1,6 @@
 //! What the laboratory does with schemes, tasks and networks of another crate.
 
 use std::fs;
-use std::path::Path;
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,10 +9,9 @@ use burn::tensor::Device;
 use pe_lab::ask::{ModelSpec, Scheme, Tasks};
 use pe_lab::learn::TensorBatch;
 use pe_lab::serve::Site;
-use serde_json::Value;
 
-use super::common::SMALL;
-use super::programs::{good, lab, numbers, ran, small};
+use super::common::{SMALL, json, refused, results as numbers, says, well, words};
+use super::programs::{good, lab, ran, small};
 
 /// Every test and its name.
 pub const ALL: &[(&str, fn())] = &[
@@ -54,17 +52,13 @@ pub const ALL: &[(&str, fn())] = &[
     ),
 ];
 
-fn json(file: &Path) -> Value {
-    serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
-}
-
 fn a_scheme_is_compared_reported_and_listed() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     let study = "schemes = [\"none\", \"slope( most=7, alpha = 0.25)\", \"flip\"]\ntasks = [\"copy\", \"reverse\"]\n\
                  seeds = 1\nsteps = 3\n";
     fs::write(at.join("mine.toml"), study).unwrap();
-    let (stdout, _) = small(at, &["compare", "--study", "mine.toml", "--out", "s"]);
+    let (stdout, _) = small(at, "compare --study mine.toml --out s");
     assert!(stdout.contains("slope(alpha=0.25,most=7)"), "{stdout}");
     let page = fs::read_to_string(at.join("s/report.html")).unwrap();
     assert!(page.contains("scores fall with distance by trained slopes; with alpha 0.25, most 7"));
@@ -84,28 +78,13 @@ fn a_scheme_is_compared_reported_and_listed() {
     assert!(winner["scheme"]["encoding"].is_object(), "{winner}");
 
     // `all` stands for it, and the list has it.
-    let (listed, _) = good(at, &["schemes"]);
-    assert!(
-        listed.contains("slope                  scores fall with distance"),
-        "{listed}"
+    let (listed, _) = good(at, "schemes");
+    says(
+        &listed,
+        &["slope                  scores fall with distance"],
     );
-    let (_, said) = good(
-        at,
-        &[
-            "compare",
-            "--schemes",
-            "all",
-            "--tasks",
-            "copy",
-            "--dry-run",
-            "--out",
-            "t",
-        ],
-    );
-    assert!(
-        said.contains("rotary") && said.contains("slope, flip, abacus, "),
-        "{said}"
-    );
+    let (_, said) = good(at, "compare --schemes all --tasks copy --dry-run --out t");
+    says(&said, &["rotary", "slope, flip, abacus, "]);
 }
 
 fn settings_are_checked_as_those_of_built_in_schemes() {
@@ -141,39 +120,26 @@ fn settings_are_checked_as_those_of_built_in_schemes() {
         ),
     ] {
         let schemes = format!("none,{name}");
-        let (code, _, stderr) = ran(
-            folder.path(),
-            &["compare", "--schemes", &schemes, "--tasks", "copy"],
-        );
+        let line = format!("compare --schemes {schemes} --tasks copy");
+        let (code, _, stderr) = ran(folder.path(), &line);
         assert_eq!(code, 2, "{name}: {stderr}");
         assert!(stderr.contains(said), "{name}: {stderr}");
     }
 }
 
-const STUDY: [&str; 9] = [
-    "compare",
-    "--schemes",
-    "slope,abacus",
-    "--tasks",
-    "copy",
-    "--seeds",
-    "2",
-    "--jobs",
-    "1",
-];
-
-fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    [&STUDY[..], &SMALL, more].concat()
+fn study(more: &str) -> String {
+    let small = SMALL.join(" ");
+    format!("compare --schemes slope,abacus --tasks copy --seeds 2 --jobs 1 {small} {more}")
 }
 
 fn a_killed_study_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    good(at, &with(&["--steps", "20", "--out", "whole"]));
-    let arguments = with(&["--steps", "20", "--out", "killed"]);
+    good(at, &study("--steps 20 --out whole"));
+    let line = study("--steps 20 --out killed");
     let mut study = lab();
     study
-        .args(&arguments)
+        .args(words(&line))
         .current_dir(at)
         .stdout(Stdio::null())
         .stderr(Stdio::null());
@@ -186,7 +152,7 @@ fn a_killed_study_goes_on() {
     study.kill().unwrap();
     study.wait().unwrap();
     assert!(!at.join("killed/report.html").exists());
-    let (_, said) = good(at, &arguments);
+    let (_, said) = good(at, &line);
     assert!(said.contains("of the trials were there already"), "{said}");
     assert_eq!(numbers(&at.join("killed")), numbers(&at.join("whole")));
 }
@@ -194,15 +160,12 @@ fn a_killed_study_goes_on() {
 fn parts_merge() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    good(at, &with(&["--steps", "3", "--out", "whole"]));
+    good(at, &study("--steps 3 --out whole"));
     for part in ["0", "1"] {
-        let shard = format!("{part}/2");
-        good(
-            at,
-            &with(&["--steps", "3", "--shard", &shard, "--out", part]),
-        );
+        let more = format!("--steps 3 --shard {part}/2 --out {part}");
+        good(at, &study(&more));
     }
-    good(at, &["merge", "0", "1", "--out", "merged"]);
+    good(at, "merge 0 1 --out merged");
     assert_eq!(numbers(&at.join("merged")), numbers(&at.join("whole")));
     assert_eq!(numbers(&at.join("merged")).len(), 4);
 }
@@ -221,22 +184,12 @@ fn the_page_shows_it_and_predict_uses_it() {
     };
     let rows: String = (0..300).map(row).collect();
     fs::write(at.join("rows.csv"), format!("text,label\n{rows}")).unwrap();
-    let study = [
-        "compare",
-        "--data",
-        "rows.csv",
-        "--schemes",
-        "slope",
-        "--seeds",
-        "1",
-        "--steps",
-        "30",
-        "--out",
-        "s",
-    ];
-    small(at, &study);
+    small(
+        at,
+        "compare --data rows.csv --schemes slope --seeds 1 --steps 30 --out s",
+    );
     assert_eq!(json(&at.join("s/winner.json"))["scheme"]["name"], "slope");
-    let (table, _) = good(at, &["predict", "rows.csv", "--study", "s"]);
+    let (table, _) = good(at, "predict rows.csv --study s");
     assert_eq!(table.lines().count(), 301, "{table}");
 
     super::served::serving(Some(&at.join("s")), |port| {
@@ -250,20 +203,10 @@ fn the_page_shows_it_and_predict_uses_it() {
 fn a_scheme_that_fails_is_named_and_the_study_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let schemes = "none,broken,broken(way=2),broken(way=3),broken(way=4)";
-    let arguments = [
-        "compare",
-        "--schemes",
-        schemes,
-        "--tasks",
-        "copy",
-        "--seeds",
-        "1",
-        "--steps",
-        "3",
-        "--out",
-        "s",
-    ];
-    let (code, stdout, stderr) = ran(folder.path(), &[&arguments[..], &SMALL].concat());
+    let small = SMALL.join(" ");
+    let line =
+        format!("compare --schemes {schemes} --tasks copy --seeds 1 --steps 3 --out s {small}");
+    let (code, stdout, stderr) = ran(folder.path(), &line);
     assert_eq!(code, 1, "{stderr}");
     let said = stdout + &stderr;
     for (trial, reason) in [
@@ -343,23 +286,10 @@ fn positions_follow_from_tokens() {
 fn rates_steps_and_costs_are_measured() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    let study = [
-        "compare",
-        "--schemes",
-        "slope,flip,abacus",
-        "--tasks",
-        "copy",
-        "--seeds",
-        "1",
-        "--out",
-        "s",
-    ];
-    small(
-        at,
-        &[&study[..], &["--steps", "auto:4..8", "--tune", "2"]].concat(),
-    );
+    let study = "compare --schemes slope,flip,abacus --tasks copy --seeds 1 --out s";
+    small(at, &format!("{study} --steps auto:4..8 --tune 2"));
     assert_eq!(numbers(&at.join("s")).len(), 3);
-    good(at, &["costs", "s"]);
+    good(at, "costs s");
     let costs = fs::read_to_string(at.join("s/report.html")).unwrap();
     assert!(costs.contains("per step"), "no costs on the page");
 }
@@ -371,44 +301,22 @@ fn a_decoder_has_gates_and_wider_queries() {
         .map(|nth: u32| char::from(b'a' + (nth * nth % 23 % 5) as u8))
         .collect();
     fs::write(at.join("t.txt"), text).unwrap();
-    let study = [
-        "compare",
-        "--data",
-        "t.txt",
-        "--schemes",
-        "own_fox,own_pope",
-        "--seeds",
-        "1",
-        "--steps",
-        "3",
-        "--out",
-        "s",
-    ];
-    small(at, &[&study[..], &["--train-length", "8"]].concat());
-    good(at, &["costs", "s"]);
+    let study = "compare --data t.txt --schemes own_fox,own_pope --seeds 1 --steps 3 --out s";
+    small(at, &format!("{study} --train-length 8"));
+    good(at, "costs s");
     assert_eq!(numbers(&at.join("s")).len(), 2);
     // A decoder continues from a cache.
     let costs = fs::read_to_string(at.join("s/costs.json")).unwrap();
     assert!(costs.contains("decode_ms"), "{costs}");
     // Gates look back, so a task that looks both ways has no use for them.
-    let arguments = [
-        "compare",
-        "--schemes",
-        "own_fox",
-        "--tasks",
-        "copy",
-        "--out",
-        "t",
-    ];
-    let (code, _, stderr) = ran(at, &arguments);
-    assert_eq!(code, 2, "{stderr}");
-    assert!(
-        stderr.contains("the scheme own_fox: a forget gate looks back"),
-        "{stderr}"
+    let study = "compare --schemes own_fox --tasks copy --out t";
+    refused(
+        ran(at, study),
+        2,
+        &["the scheme own_fox: a forget gate looks back"],
     );
     // With the answer written, it is a decoder's too.
-    let flags = ["--causal", "--seeds", "1,", "--steps", "3"];
-    let (stdout, _) = small(at, &[&arguments[..], &flags].concat());
+    let (stdout, _) = small(at, &format!("{study} --causal --seeds 1, --steps 3"));
     assert!(stdout.contains("exact match"), "{stdout}");
     let trial = json(&at.join("t/trials/copy(causal)-own_fox-1/result.json"));
     let scores = &trial["outcome"]["finished"]["scores"];
@@ -418,28 +326,15 @@ fn a_decoder_has_gates_and_wider_queries() {
 fn a_network_takes_the_place_of_the_encoder() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    let study = [
-        "compare",
-        "--network",
-        "mean",
-        "--tasks",
-        "copy",
-        "--seeds",
-        "1",
-        "--steps",
-        "3",
-        "--out",
-        "s",
-    ];
-    let of = |schemes: &str| ran(at, &[&study[..], &SMALL, &["--schemes", schemes]].concat());
-    let (code, _, stderr) = of("none,slope");
-    assert_eq!(code, 2, "{stderr}");
-    assert!(
-        stderr.contains("the network mean does not take the scheme slope: it has no attention"),
-        "{stderr}"
+    let small = SMALL.join(" ");
+    let study = format!("compare --network mean --tasks copy --seeds 1 --steps 3 --out s {small}");
+    let of = |schemes: &str| ran(at, &format!("{study} --schemes {schemes}"));
+    refused(
+        of("none,slope"),
+        2,
+        &["the network mean does not take the scheme slope: it has no attention"],
     );
-    let (code, _, stderr) = of("none,learned,abacus");
-    assert_eq!(code, 0, "{stderr}");
+    well(of("none,learned,abacus"));
     let result = json(&at.join("s/trials/copy-learned-1/result.json"));
     assert_eq!(result["spec"]["model"]["network"], "mean");
     // The weight of the network, and an embedding, a table and a readout.
@@ -448,14 +343,10 @@ fn a_network_takes_the_place_of_the_encoder() {
         parameters,
         &serde_json::json!(16 * 16 + 4 * 16 + 42 * 16 + (16 * 2 + 2))
     );
-    let (code, _, stderr) = ran(
-        at,
-        &["compare", "--network", "meen", "--dry-run", "--out", "t"],
-    );
-    assert_eq!(code, 2);
-    assert!(
-        stderr.contains("there is no network `meen`; the networks are: encoder, mean"),
-        "{stderr}"
+    refused(
+        ran(at, "compare --network meen --dry-run --out t"),
+        2,
+        &["there is no network `meen`; the networks are: encoder, mean"],
     );
 }
 
@@ -468,19 +359,7 @@ fn another_program_does_not_know_its_names() {
     ] {
         small(
             at,
-            &[
-                "compare",
-                "--tasks",
-                task,
-                "--schemes",
-                scheme,
-                "--seeds",
-                "1",
-                "--steps",
-                "2",
-                "--out",
-                task,
-            ],
+            &format!("compare --tasks {task} --schemes {scheme} --seeds 1 --steps 2 --out {task}"),
         );
         let before = fs::read(at.join(task).join("results.csv")).unwrap();
         let mut other = std::process::Command::new(env!("CARGO_BIN_EXE_pe-lab"));

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::common::words;
+
 /// How long the page may take for anything that is waited for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -38,13 +40,9 @@ impl Browser {
                 "exec \"$0\" \"$@\" 3<&0 4>&1 </dev/null >/dev/null 2>&1",
             ])
             .arg(&program)
-            .args([
-                "--headless",
-                "--no-sandbox",
-                "--disable-gpu",
-                "--remote-debugging-pipe",
-                "--no-first-run",
-            ])
+            .args(words(
+                "--headless --no-sandbox --disable-gpu --remote-debugging-pipe --no-first-run",
+            ))
             .args([
                 "--disable-background-networking",
                 "--disable-component-update",
@@ -104,34 +102,34 @@ impl Browser {
         let session = self.call(None, "Target.attachToTarget", attach);
         let tab = Tab(session["sessionId"].as_str().unwrap().into());
         for domain in ["Runtime", "Log", "Page", "Network"] {
-            self.of(&tab, &format!("{domain}.enable"), json!({}));
+            self.tell(&tab, &format!("{domain}.enable"), json!({}));
         }
         tab
     }
 
     /// Leads a tab to an address, and waits until the script of the page has run.
     pub fn go(&mut self, tab: &Tab, url: &str) {
-        self.of(tab, "Page.navigate", json!({"url": url}));
+        self.tell(tab, "Page.navigate", json!({"url": url}));
         self.wait(tab, "document.documentElement?.dataset.ready === 'yes'");
     }
 
-    pub fn of(&mut self, tab: &Tab, method: &str, params: Value) -> Value {
+    pub fn tell(&mut self, tab: &Tab, method: &str, params: Value) -> Value {
         self.call(Some(&tab.0.clone()), method, params)
     }
 
     /// Makes the window of a tab this wide, in the light or in the dark.
     pub fn size(&mut self, tab: &Tab, width: u32, dark: bool) {
         let size = json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
-        self.of(tab, "Emulation.setDeviceMetricsOverride", size);
+        self.tell(tab, "Emulation.setDeviceMetricsOverride", size);
         let scheme = if dark { "dark" } else { "light" };
         let features = json!({"features": [{"name": "prefers-color-scheme", "value": scheme}]});
-        self.of(tab, "Emulation.setEmulatedMedia", features);
+        self.tell(tab, "Emulation.setEmulatedMedia", features);
     }
 
     /// The value of an expression in the page.
     pub fn eval(&mut self, tab: &Tab, script: &str) -> Value {
         let params = json!({"expression": script, "awaitPromise": true, "returnByValue": true});
-        let result = self.of(tab, "Runtime.evaluate", params);
+        let result = self.tell(tab, "Runtime.evaluate", params);
         assert!(
             result.get("exceptionDetails").is_none(),
             "{script}: {result}"
@@ -182,7 +180,7 @@ impl Browser {
                 kind
             };
             let key = json!({"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code, "text": text});
-            self.of(tab, "Input.dispatchKeyEvent", key);
+            self.tell(tab, "Input.dispatchKeyEvent", key);
         }
     }
 
@@ -193,7 +191,7 @@ impl Browser {
             return;
         };
         let params = json!({"format": "png", "captureBeyondViewport": true});
-        let picture = self.of(tab, "Page.captureScreenshot", params);
+        let picture = self.tell(tab, "Page.captureScreenshot", params);
         let bytes = base64::prelude::BASE64_STANDARD
             .decode(picture["data"].as_str().unwrap())
             .unwrap();

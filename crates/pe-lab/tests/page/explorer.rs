@@ -9,6 +9,7 @@ use pe_lab::serve::{Server, Site};
 use serde_json::Value;
 
 use super::browser::{Browser, Tab};
+use super::common::says;
 use super::{serving, settle};
 
 const PANEL: &str = "document.querySelector('[data-panel=a]')";
@@ -225,10 +226,9 @@ fn numbers_are_those_of_the_library_and_a_link_keeps_them() {
             &other,
             &format!("{PANEL}.querySelector('.code').textContent"),
         );
-        assert!(
-            code.contains("SinusoidalPositionalEncodingConfig::new(48)")
-                && code.contains("base: 500.0"),
-            "{code}"
+        says(
+            &code,
+            &["SinusoidalPositionalEncodingConfig::new(48)", "base: 500.0"],
         );
     });
 }

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 
+use super::common::{succeeds, words};
+
 use pe_lab::serve::{Server, Site};
 
 use super::browser::Browser;
@@ -13,19 +15,13 @@ use super::{serving, settle};
 /// A small study, run to its end.
 fn study(out: &Path) {
     let mut compare = common::lab();
-    compare.args([
-        "compare",
-        "--quiet",
-        "--schemes",
-        "none,learned,sinusoidal",
-        "--tasks",
-        "reverse,majority",
-    ]);
+    compare.args(words(
+        "compare --quiet --schemes none,learned,sinusoidal --tasks reverse,majority",
+    ));
     compare
         .args(["--seeds", "2", "--steps", "40", "--out"])
         .arg(out);
-    let (code, _, stderr) = common::ended(&mut compare);
-    assert_eq!(code, 0, "{stderr}");
+    succeeds(&mut compare);
 }
 
 #[test]
@@ -177,7 +173,7 @@ fn a_study_is_watched_and_every_page_fits_its_window() {
 
         // The report, in its sandbox.
         let tab = browser.open(&format!("{url}study"));
-        browser.of(
+        browser.tell(
             &tab,
             "Page.navigate",
             serde_json::json!({"url": format!("{url}report")}),
@@ -208,7 +204,7 @@ fn the_link_opens_the_page_and_nothing_else_does() {
         let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let mut browser = Browser::start();
             let tab = browser.tab();
-            browser.of(&tab, "Page.navigate", serde_json::json!({"url": url}));
+            browser.tell(&tab, "Page.navigate", serde_json::json!({"url": url}));
             browser.wait(&tab, "document.body?.textContent.includes('the link that `pe-lab serve` printed') ?? false");
             // From a file, as `--open` leads there.
             let folder = tempfile::tempdir().unwrap();
@@ -220,7 +216,7 @@ fn the_link_opens_the_page_and_nothing_else_does() {
             )
             .unwrap();
             let from = format!("file://{}", way.display());
-            browser.of(&tab, "Page.navigate", serde_json::json!({"url": from}));
+            browser.tell(&tab, "Page.navigate", serde_json::json!({"url": from}));
             browser.wait(&tab, "document.documentElement?.dataset.ready === 'yes'");
             let message = "document.querySelector('#message').textContent";
             assert!(

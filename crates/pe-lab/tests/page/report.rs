@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use super::common::succeeds;
+
 use serde_json::json;
 
 use super::browser::{Browser, Tab};
@@ -19,8 +21,7 @@ fn study(out: &Path) {
     compare
         .args(["--seeds", "3", "--steps", "4", "--out"])
         .arg(out);
-    let (code, _, stderr) = common::ended(&mut compare);
-    assert_eq!(code, 0, "{stderr}");
+    succeeds(&mut compare);
 }
 
 fn number(browser: &mut Browser, tab: &Tab, script: &str) -> f64 {
@@ -43,7 +44,7 @@ fn the_report_answers_first_and_fits_every_window() {
         {
             let tab = browser.tab();
             browser.size(&tab, width, dark);
-            browser.of(
+            browser.tell(
                 &tab,
                 "Page.navigate",
                 json!({"url": format!("{url}report")}),

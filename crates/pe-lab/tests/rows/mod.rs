@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{SMALL, lab};
+use crate::common::{SMALL, lab, words};
 
 /// Writes a file of labelled rows.
 pub fn write_rows(file: &Path) {
@@ -15,16 +15,7 @@ pub fn write_rows(file: &Path) {
 /// A short study of a data file, with a small model.
 pub fn of_data(file: &Path, out: &Path) -> Command {
     let mut command = lab();
-    command.args([
-        "compare",
-        "--schemes",
-        "none",
-        "--seeds",
-        "1",
-        "--steps",
-        "3",
-        "--data",
-    ]);
+    command.args(words("compare --schemes none --seeds 1 --steps 3 --data"));
     command.arg(file).args(SMALL).arg("--out").arg(out);
     command
 }

@@ -8,7 +8,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use assert_cmd::Command;
+use common::says;
+
 use burn::tensor::Device;
 use pe_lab::ask::{ModelSpec, Scheme};
 use pe_lab::data::{DataTask, Reading, Source};
@@ -68,15 +69,16 @@ fn a_forecast_is_scored_against_the_last_value() {
     assert_eq!(task.test_lengths(), [16, 32, 48]);
     assert!(data.labels().is_empty());
     let said = data.describe().join("\n");
-    for words in [
-        "400 rows of a series",
-        "the next number of `y`",
-        "the first 320 rows to train on, in windows of 16 to 32; the last 80 are the test",
-        "32 rows are predicted in the test, from windows of 16, 32, 48 rows; the test is too short",
-        "the mean absolute error of repeating the last value",
-    ] {
-        assert!(said.contains(words), "{words}: {said}");
-    }
+    says(
+        &said,
+        &[
+            "400 rows of a series",
+            "the next number of `y`",
+            "the first 320 rows to train on, in windows of 16 to 32; the last 80 are the test",
+            "32 rows are predicted in the test, from windows of 16, 32, 48 rows; the test is too short",
+            "the mean absolute error of repeating the last value",
+        ],
+    );
     let y: Vec<f64> = text
         .lines()
         .skip(1)
@@ -172,64 +174,25 @@ fn no_window_of_the_training_reaches_into_the_test() {
 #[test]
 fn a_study_of_a_series_from_end_to_end() {
     let (folder, _) = table(&waves(500));
-    let run = |arguments: &[&str]| {
-        let mut command = Command::cargo_bin("pe-lab").unwrap();
-        let ran = command
-            .args(arguments)
-            .current_dir(folder.path())
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-        assert!(ran.status.success(), "{arguments:?}: {said}");
-        said
-    };
-    let said = run(&[
-        "compare",
-        "--data",
-        "series.csv",
-        "--target",
-        "y",
-        "--time",
-        "t",
-        "--columns",
-        "y",
-        "--max-len",
-        "16",
-        "--schemes",
-        "none,learned,sinusoidal",
-        "--seeds",
-        "1,",
-        "--steps",
-        "120",
-        "--out",
-        "study",
-    ]);
-    assert!(said.contains("positions are the times of `t`"), "{said}");
-    let table = fs::read_to_string(folder.path().join("study/results.csv")).unwrap();
-    // A wave is easier to go on with than to repeat its last value.
-    let head: Vec<&str> = table.lines().next().unwrap().split(',').collect();
-    let column = |name: &str| head.iter().position(|known| *known == name).unwrap();
-    let skill: Vec<f64> = table
-        .lines()
-        .skip(1)
-        .map(|line| line.split(',').collect::<Vec<_>>())
-        .filter(|cells| cells[column("scheme")] == "sinusoidal" && cells[column("length")] == "16")
-        .map(|cells| cells[column("normalized")].parse().unwrap())
-        .collect();
-    assert!(skill.len() == 1 && skill[0] > 0.5, "{table}");
-    // Every row says what its error is in.
-    let measures = table.lines().skip(1);
-    let mut measures = measures.map(|line| line.split(',').nth(column("measure")).unwrap());
-    assert!(measures.all(|measure| measure == "error in y"), "{table}");
-    let plan = fs::read_to_string(folder.path().join("study/study.toml")).unwrap();
-    assert!(
-        plan.contains("target = \"y\"") && plan.contains("time = \"t\""),
-        "{plan}"
+    let run = |line: &str| common::good_in(folder.path(), line).1;
+    let said = run(
+        "compare --data series.csv --target y --time t --columns y --max-len 16 --schemes none,learned,sinusoidal --seeds 1, --steps 120 --out study",
     );
+    assert!(said.contains("positions are the times of `t`"), "{said}");
+    // A wave is easier to go on with than to repeat its last value.
+    let study = folder.path().join("study");
+    let skill = common::scored(&study, "sinusoidal", "16", "normalized");
+    assert!(skill.len() == 1 && skill[0] > 0.5, "{skill:?}");
+    // Every row says what its error is in.
+    let table = fs::read_to_string(study.join("results.csv")).unwrap();
+    let says_it = |row: &str| row.split(',').any(|cell| cell == "error in y");
+    assert!(table.lines().skip(1).all(says_it), "{table}");
+    let plan = fs::read_to_string(folder.path().join("study/study.toml")).unwrap();
+    says(&plan, &["target = \"y\"", "time = \"t\""]);
     fs::remove_file(folder.path().join("series.csv")).unwrap();
-    run(&["compare", "--out", "study", "--quiet"]);
+    run("compare --out study --quiet");
     // The page can be made again from what is there.
-    run(&["report", "study", "--quiet"]);
+    run("report study --quiet");
 }
 
 /// The series of the laboratory needs no file, and is in a study only if it is named.
@@ -260,19 +223,17 @@ fn the_time_and_the_window_of_a_short_series_are_found() {
         let data = read(&text, |_| ()).unwrap();
         let said = data.describe().join("\n");
         assert!(said.contains(found), "{said}");
-        assert!(
-            said.contains(
-                "the longest window of the training has 20 rows, a seventh of so short a series"
-            ),
-            "{said}"
+        says(
+            &said,
+            &["the longest window of the training has 20 rows, a seventh of so short a series"],
         );
         assert!(data.task().has_times());
         assert_eq!(data.task().vector_width(), Some(1));
         // A length that is named stays.
         let wrong = read(&text, |reading| reading.max_len = Some(64)).unwrap_err();
-        assert!(
-            wrong.contains("too few for windows of 64: they take at least 222"),
-            "{wrong}"
+        says(
+            &wrong,
+            &["too few for windows of 64: they take at least 222"],
         );
     }
     // A line at the end that says where the numbers are from is the one bad line.
@@ -291,11 +252,9 @@ fn the_time_and_the_window_of_a_short_series_are_found() {
         )
         .collect();
     let wrong = read(&two, |_| ()).unwrap_err();
-    assert!(
-        wrong.contains(
-            "the cells of `t` and of `u` rise by equal steps; say which are the times with --time"
-        ),
-        "{wrong}"
+    says(
+        &wrong,
+        &["the cells of `t` and of `u` rise by equal steps; say which are the times with --time"],
     );
     let chosen = read(&two, timed).unwrap();
     assert_eq!(chosen.task().vector_width(), Some(2));
@@ -306,63 +265,29 @@ fn the_time_and_the_window_of_a_short_series_are_found() {
 #[test]
 fn the_series_of_the_laboratory_is_a_task() {
     let folder = tempfile::tempdir().unwrap();
-    let run = |arguments: &[&str]| {
-        let mut command = Command::cargo_bin("pe-lab").unwrap();
-        let ran = command.args(arguments).current_dir(folder.path());
-        let ran = ran.output().unwrap();
-        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-        assert!(ran.status.success(), "{arguments:?}: {said}");
-        (String::from_utf8_lossy(&ran.stdout).into_owned(), said)
-    };
-    let small = [
-        "--d-model",
-        "16",
-        "--heads",
-        "2",
-        "--layers",
-        "1",
-        "--steps",
-        "2",
-    ];
-    let flags = [
-        "compare",
-        "--details",
-        "--schemes",
-        "none,rotary,learned",
-        "--seeds",
-        "1,",
-        "--out",
-        "study",
-    ];
-    let (table, _) = run(&[&flags[..], &small, &["--tasks", "co2"]].concat());
-    assert!(
-        table.contains(
-            "co2 (real data: the next month's mean of carbon dioxide in the air; 2 steps)"
-        ) && table.contains("tested on 200 sequences inside and 200 beyond"),
-        "{table}"
+    let run = |line: &str| common::good_in(folder.path(), line);
+    let small = "--d-model 16 --heads 2 --layers 1 --steps 2";
+    let flags = "--details --tasks co2 --schemes none,rotary,learned --seeds 1, --out study";
+    let (table, _) = run(&format!("compare {flags} {small}"));
+    says(
+        &table,
+        &[
+            "co2 (real data: the next month's mean of carbon dioxide in the air; 2 steps)",
+            "tested on 200 sequences inside and 200 beyond",
+        ],
     );
     assert!(table.contains("average"), "the unit: {table}");
-    let csv = fs::read_to_string(folder.path().join("study/results.csv")).unwrap();
-    let head: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
-    let floor = head.iter().position(|name| *name == "floor").unwrap();
-    for row in csv.lines().skip(1) {
-        let floor: f64 = row.split(',').nth(floor).unwrap().parse().unwrap();
-        assert!((floor - 1.1614).abs() < 1e-9, "{row}");
-    }
-    assert_eq!(csv.lines().count(), 1 + 3 * 4, "{csv}");
-    let (tasks, _) = run(&["tasks"]);
+    let floors = common::column(&folder.path().join("study"), "floor", |_| true);
+    assert_eq!(floors.len(), 3 * 4, "{floors:?}");
+    assert!(
+        floors.iter().all(|floor| (floor - 1.1614).abs() < 1e-9),
+        "{floors:?}"
+    );
+    let (tasks, _) = run("tasks");
     assert!(tasks.contains("\nco2 "), "{tasks}");
-    let all = [
-        "compare",
-        "--tasks",
-        "all",
-        "--schemes",
-        "none",
-        "--dry-run",
-        "--shard",
-        common::NO_TRIAL,
-    ];
-    let (_, said) = run(&[&all[..], &small].concat());
+    let shard = common::NO_TRIAL;
+    let all = format!("compare --tasks all --schemes none --dry-run --shard {shard} {small}");
+    let (_, said) = run(&all);
     assert!(
         said.contains("odds_first for 2 steps") && !said.contains("co2"),
         "{said}"

@@ -32,10 +32,7 @@ fn the_program_says_where_it_is_and_ends_on_ctrl_c() {
     let (code, _, stderr) =
         common::ended(common::lab().args(["serve", "--port", &port.to_string()]));
     assert_eq!(code, 2, "{stderr}");
-    assert!(
-        stderr.contains(&format!("port {port} is in use")) && stderr.contains("--port"),
-        "{stderr}"
-    );
+    says(&stderr, &[&format!("port {port} is in use"), "--port"]);
 
     rustix::process::kill_process(
         rustix::process::Pid::from_child(&child),

@@ -152,14 +152,7 @@ fn the_curve_of_a_training_is_shown_while_it_runs() {
     let out = folder.path().join("study");
     let compare = || {
         let mut command = common::lab();
-        command.args([
-            "compare",
-            "--quiet",
-            "--schemes",
-            "none",
-            "--tasks",
-            "reverse",
-        ]);
+        command.args(words("compare --quiet --schemes none --tasks reverse"));
         command.args(["--seeds", "1", "--steps", "400", "--out"]);
         command.arg(&out).args(common::SMALL);
         command
@@ -196,8 +189,7 @@ fn the_curve_of_a_training_is_shown_while_it_runs() {
             (trial()["state"].as_str(), of(&trial())),
             (Some("begun"), vec![])
         );
-        let (code, _, stderr) = common::ended(&mut compare());
-        assert_eq!(code, 0, "{stderr}");
+        succeeds(&mut compare());
         let done = trial();
         assert_eq!(done["state"], "done");
         assert_eq!(
@@ -209,8 +201,7 @@ fn the_curve_of_a_training_is_shown_while_it_runs() {
         assert!(!curve.exists());
         // A trial that was killed long ago, and a study that is only claimed.
         fs::write(&curve, "[]").unwrap();
-        let (code, _, stderr) = common::ended(&mut compare());
-        assert_eq!(code, 0, "{stderr}");
+        succeeds(&mut compare());
         assert!(!curve.exists());
     });
 }
@@ -273,9 +264,6 @@ fn a_study_of_too_many_trials_is_not_shown() {
         let answer = get(port, "/api/study").json();
         assert_eq!(answer["state"], "damaged");
         let said = answer["message"].as_str().unwrap();
-        assert!(
-            said.contains("20,004 trials") && said.contains("at most 20,000"),
-            "{said}"
-        );
+        says(said, &["20,004 trials", "at most 20,000"]);
     });
 }

@@ -214,7 +214,7 @@ fn names_of_a_command_line_are_trimmed_and_none_is_lost_beside_all() {
     let of = |text: &str| {
         let names: Vec<String> = text.split(',').map(String::from).collect();
         let all = ["a", "b", "c"].map(String::from).into_iter();
-        Names::from(names).of(all)
+        Names::from(names).list(all)
     };
     assert_eq!(of("b, a"), ["b", "a"]);
     assert_eq!(of(" all "), ["a", "b", "c"]);

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use burn::tensor::Device;
-
 use crate::ask::model::ModelSpec;
 use crate::ask::plan::{All, Names, Steps};
 use crate::ask::scaling::TestScaling;
@@ -12,7 +10,7 @@ use crate::ask::task_settings::text_length;
 use crate::ask::tasks::Tasks;
 use crate::data::Reading;
 use crate::error::LabError;
-use crate::task::{Task, text_name};
+use crate::task::text_name;
 
 /// The names of the tasks that are asked for; all of them if none are. The steps of a task go with its name.
 pub(super) fn task_names(
@@ -28,7 +26,7 @@ pub(super) fn task_names(
         !is_causal || causal().is_ok()
     });
     let mut names = match asked {
-        Some(names) => names.of(all),
+        Some(names) => names.list(all),
         None => all.collect(),
     };
     if tasks.data().is_none() {
@@ -54,33 +52,17 @@ pub(super) fn scheme_names(
     let tasks = tasks.collect::<Result<Vec<_>, LabError>>()?;
     let fits = |name: &str| {
         let mut each = tasks.iter();
-        each.try_for_each(|task| check_fits(name, task.as_ref(), model))
+        each.try_for_each(|task| Scheme::check_fits(name, task.as_ref(), model))
     };
     let all = Scheme::names().filter(|name| fits(name).is_ok());
     let schemes = asked.unwrap_or(Names::All(All::All));
-    let schemes = schemes.of(all.map(str::to_string));
+    let schemes = schemes.list(all.map(str::to_string));
     let canonical = |name: &String| Ok(Scheme::by_name(name, model, 1)?.name);
     let schemes: Result<Vec<String>, LabError> = schemes.iter().map(canonical).collect();
     let schemes = schemes?;
     unique("scheme", &schemes)?;
     schemes.iter().try_for_each(|name| fits(name))?;
     Ok(schemes)
-}
-
-/// Checks that a scheme can be trained on a task.
-fn check_fits(name: &str, task: &dyn Task, model: &ModelSpec) -> Result<(), LabError> {
-    let scheme = Scheme::by_name(name, model, 1)?;
-    if task.generation().is_some() && scheme.encoding.follows_length() {
-        return Err(LabError::Usage(format!(
-            "the scheme {name} turns every key anew when the input becomes longer, and {} is decoded token by \
-             token; a scaling that does not follow the length fits, such as scaling=yarn",
-            task.name()
-        )));
-    }
-    let (scheme, device) = (scheme.on(task)?, Device::flex());
-    let weights = scheme.init(&device)?;
-    let network = scheme.network(model, &*weights, task.causal(), &device);
-    network.map(|_| ())
 }
 
 /// Checks that a task is a language model, and that no scaling is named twice.

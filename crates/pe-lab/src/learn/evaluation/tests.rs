@@ -77,8 +77,8 @@ fn a_prediction_does_not_depend_on_the_other_rows() {
         samples.iter().map(timed).collect()
     };
     let untimed = ["rotary", "randomized_rotary"].map(|name| (name, false));
-    let of_encoders = Scheme::names().filter(|name| !name.starts_with("fox"));
-    let with_times = of_encoders.map(|name| (name, true));
+    let model = ModelSpec::default();
+    let with_times = Scheme::names_for(&Majority, &model).map(|name| (name, true));
     for (name, has_times) in untimed.into_iter().chain(with_times) {
         let scheme = Scheme::by_name(name, &ModelSpec::default(), 64).unwrap();
         if scheme.needs_grid() {
