@@ -64,6 +64,20 @@ pub(super) fn columns(file: &Fields, family: &Family, kind: &str) -> Result<Rang
             let width = size("qk_rope_head_dim", rotated)?;
             start..start.saturating_add(width)
         }
+        Width::Memory => {
+            let size =
+                |name: &str, usual| Ok::<_, String>(file.optional_length(name)?.unwrap_or(usual));
+            let width = size("memory_attention_hidden_size", family.sizes.width)?;
+            let heads = size("memory_attention_num_attention_heads", family.sizes.heads)?;
+            match heads.saturating_mul(size("memory_attention_downsample_rate", 1)?) {
+                0 => return Err("`memory_attention_num_attention_heads` and `memory_attention_downsample_rate` must be at least 1".into()),
+                shares => 0..width / shares,
+            }
+        }
+        Width::Twice => match file.first_length(&["attention_head_dim", "head_dim"])? {
+            Some((_, width)) => 0..width,
+            None => 0..2 * divided()?,
+        },
         Width::Channels(usual) => 0..file.optional_length("kv_channels")?.unwrap_or(usual),
         Width::Global { .. } if file.is_null("head_dim") => return Err("`head_dim` is null".into()),
         // A file of version 5 has it as the `head_dim` of these layers.

@@ -35,6 +35,7 @@ const TYPES: &[(&str, &str, &str)] = &[
     ("cosmos3_omni", "vision_config", "qwen3_vl_vision"),
     ("csm", "codec_config", "mimi"),
     ("csm", "depth_decoder_config", "csm_depth_decoder_model"),
+    ("deepseek_ocr2_vision", "encoder_config", "deepseek_ocr2_encoder"),
     ("diffusion_gemma", "vision_config", "gemma4_vision"),
     ("esmfold2", "esmc_config", "esmc"),
     ("glm46v", "vision_config", "glm4v_vision"),
@@ -52,9 +53,11 @@ const TYPES: &[(&str, &str, &str)] = &[
     ("pe_audio_video_encoder", "audio_config", "pe_audio_encoder"),
     ("pe_audio_video_encoder", "video_config", "pe_video_encoder"),
     ("pi0", "dit_config", "gemma"),
+    ("qwen3_omni_moe", "code2wav_config", "qwen3_omni_moe_code2wav"),
     ("step3p7", "vision_config", "step3p5_vision"),
     ("t5gemma", "decoder", "t5_gemma_module"),
     ("t5gemma", "encoder", "t5_gemma_module"),
+    ("t5gemma2", "encoder", "t5gemma2_encoder"),
     ("xcodec2", "semantic_model_config", "wav2vec2-bert"),
 ];
 

@@ -2,6 +2,7 @@
 //! written by `tests/peers/model_types.py`.
 
 mod fields;
+mod sides;
 mod towers;
 mod unrotated;
 mod wrappers;
@@ -67,7 +68,16 @@ impl Window {
         match (self, span) {
             (Self::Called(_), _) if is_encoder => true,
             (Self::Called(window), span) => span == AttentionSpan::Sliding(window),
+            // Without a cache all tokens are a prompt.
+            (Self::Shown(None, _), AttentionSpan::PromptAndSliding(_)) => true,
             (Self::Shown(None, _), span) => span == AttentionSpan::Full,
+            (
+                Self::Shown(before, after),
+                AttentionSpan::Around {
+                    before: b,
+                    after: a,
+                },
+            ) => (before, after) == (Some(b), Some(a)),
             (Self::Shown(Some(before), _), AttentionSpan::Chunked(length)) => {
                 before == ((1 << 30) - 1) % length
             }
@@ -159,6 +169,16 @@ fn difference(
     runs: &[Vec<usize>],
 ) -> Result<Option<String>, PositionError> {
     let model = HfConfig::from_json(&file.to_string())?;
+    difference_of(grown, name, &model, expected, runs)
+}
+
+fn difference_of(
+    grown: &mut Grown,
+    name: &str,
+    model: &HfConfig,
+    expected: &[Group],
+    runs: &[Vec<usize>],
+) -> Result<Option<String>, PositionError> {
     let layers = model.layers()?;
     let modules = model.init_rotary(&Device::flex())?.into_iter();
     let modules: Vec<_> = modules
