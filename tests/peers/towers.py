@@ -41,13 +41,16 @@ SMALL = model_types.SMALL | {
 }  # fmt: skip
 OWN = {
     "qwen2_vl_vision": {"hidden_size": 32},
+    "qwen2_5_vl_vision": {"fullatt_block_indexes": [1], "window_size": 56},
+    "qwen2_5_omni_vision_encoder": {"fullatt_block_indexes": [1], "window_size": 56},
+    "sam3_vit_model": {"global_attn_indexes": [1], "window_size": 2},
     "moonshine": {"encoder_num_attention_heads": 4},
     "lfm3_vl_vision": {"num_hidden_layers": 4},  # the third is the first that rotates
     "sam2_video": {"memory_attention_hidden_size": 64, "memory_attention_num_attention_heads": 2},
     "sam3_tracker_video": {"memory_attention_hidden_size": 64, "memory_attention_downsample_rate": 2},
     "edgetam_video": {"memory_attention_hidden_size": 64},
     "gemma4_vision": {"position_embedding_size": 64},
-    "exaone4_5_vision": {"num_key_value_heads": 2},
+    "exaone4_5_vision": {"num_key_value_heads": 2, "fullatt_block_indexes": [1], "window_size": 56},
     "llama4_vision_model": {"vision_output_dim": 32, "projector_input_dim": 32, "projector_output_dim": 32},
     "dots3_note_vision_encoder": {"num_hidden_layers": 42, "adapter_in_dim": 64},
     "dots3_note_audio_encoder": {"adapter_input_size": 64},
@@ -143,7 +146,7 @@ def files(cls):
     if parameters:
         yield "base inside", bare | {"rope_parameters": parameters | {"rope_theta": 777.0}}
     if cls.model_type == "sam3_vit_model":
-        yield "whole image", bare | {"global_attn_indexes": [0], "window_size": 3}
+        yield "whole image", bare | {"global_attn_indexes": [0]}
     if "memory_attention_hidden_size" in bare:
         yield "base of older files", bare | {"memory_attention_rope_theta": 777.0}
     if "num_heads" in bare or "num_attention_heads" in bare:
@@ -236,6 +239,27 @@ def run(model, code, given):
     return turned, places
 
 
+def spans(model, code, given):
+    """For each layer with attention: the keys that its mask shows before and after a query, or else the tokens of the longest
+    piece that it is called on."""
+    noted = {}
+
+    def attention(module, query, key, value, attention_mask=None, *args, **kwargs):
+        seen = getattr(attention_mask, "seen", None) or query.shape[2]
+        longest = noted.get(module)
+        noted[module] = max(longest or 0, seen) if isinstance(seen, int) else seen
+        return value.new_zeros(query.shape[0], query.shape[2], query.shape[1], value.shape[-1]), None
+
+    masks = {"eager": model_types.mask_with_its_window}
+    with (
+        mock.patch.object(code, "eager_attention_forward", attention),
+        mock.patch.dict(model_types.ALL_MASK_ATTENTION_FUNCTIONS._global_mapping, masks),
+        torch.no_grad(),
+    ):
+        model(**given)
+    return list(noted.values())
+
+
 def method(function, turned):
     def wrapper(self, query, *args, **kwargs):
         out = function(self, query, *args, **kwargs)
@@ -312,7 +336,10 @@ def whole(config, code):
                 errors.append(f"{kind.__name__}: {type(error).__name__}: {error}")
                 continue
             query, out = turned[0]
-            return query, out, coordinates(config, places, given, query.shape[1])
+            seen = []
+            with contextlib.suppress(Exception):  # all that comes after its attention may need more than is given here
+                seen = spans(model, code, given)
+            return query, out, coordinates(config, places, given, query.shape[1]), seen
     raise NotImplementedError("; ".join(errors) or "no model")
 
 
@@ -325,15 +352,16 @@ def case(cls, file):
         try:
             if config.model_type in LARGE:
                 raise NotImplementedError("it takes long")
-            query, out, places = whole(config, code)
+            query, out, places, seen = whole(config, code)
         except Exception:
             query, out, places = by_parts(config, code)
+            seen = []
     query, out = (rows(x, len(places), config) for x in (query, out))
     if places.shape[1] > 1 and places[1, -1] == places[0, -1]:  # columns before rows
         places = places.flip(1)
     chosen = sorted({*range(min(8, len(places))), *range(0, len(places), max(1, len(places) // 6)), len(places) - 1})
     short = lambda x: [model_types.short(x[i]) for i in chosen]
-    return {"places": short(places), "x": short(query), "rotated": short(out)}
+    return {"places": short(places), "x": short(query), "rotated": short(out), "spans": seen}
 
 
 def rows(x, tokens, config):
