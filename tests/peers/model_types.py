@@ -62,6 +62,7 @@ OWN = {
                                 "base_channels": 32, "channel_multiplier": [1], "num_res_blocks": 1}},
     "codegen": {"rotary_dim": 8, "n_positions": 2**17},
     "gptj": {"rotary_dim": 8, "n_positions": 2**17},
+    "deepseek_ocr2_text": {"mlp_layer_types": ["dense"] * 8},
     "diffusion_gemma_text": {"top_k_experts": 2, "moe_intermediate_size": 16, "global_head_dim": 32},
     "dots1": {"n_shared_experts": 1},
     "embedding_gemma2_text": {"global_head_dim": 32},
@@ -109,7 +110,8 @@ OWN = {
     "kyutai_speech_to_text": {"num_codebooks": 2, "codebook_vocab_size": 64, "audio_pad_token_id": 3},
     "qwen2_5_omni_talker": {"embedding_size": 64},
     "qwen3_omni_moe_talker_text": {"shared_expert_intermediate_size": 16},
-    "qwen4_exp_text": {"indexer_n_heads": 4, "indexer_kv_heads": 1, "indexer_head_dim": 16, "indexer_budget": 2048,
+    "qwen4_exp_text": {"linear_num_key_heads": 2, "linear_num_value_heads": 2, "linear_key_head_dim": 16, "linear_value_head_dim": 16,
+                       "hc_lowrank": 8, "hc_count": 2, "indexer_n_heads": 4, "indexer_kv_heads": 1, "indexer_head_dim": 16, "indexer_budget": 2048,
                        "indexer_compress_ratio": 4},
     "roformer": {"max_position_embeddings": 2**17},
     "t5_gemma_module": {"dropout_rate": 0.0},
@@ -124,7 +126,6 @@ PARTS = {
     "csm_depth_decoder_model": "CsmDepthDecoderModel",
     "blt_global_transformer": "BltGlobalTransformer",
     "deepseek_ocr2_text": "DeepseekOcr2TextModel",
-    "muse_glimmer_assistant": "MuseGlimmerAssistantModel",
     "t5_gemma_module": "T5GemmaEncoder",
     "unlimited_ocr_text": "UnlimitedOcrTextModel",
     "voxtral_realtime_text": "VoxtralRealtimeTextModel",
@@ -137,7 +138,8 @@ EMBEDDED = (
     "csm gradium_phonon_tts qwen2_5_omni_talker qwen3_omni_moe_talker_code_predictor qwen3_omni_moe_talker_text"
 ).split()
 ONE_BY_ONE = (
-    "EvollaModel blt_global_transformer blt_local_decoder blt_local_encoder csm_depth_decoder_model dia_decoder dia_encoder evolla pocket_tts"
+    "EvollaModel blt_global_transformer blt_local_decoder blt_local_encoder csm_depth_decoder_model dia_decoder dia_encoder "
+    "evolla pocket_tts voxtral_realtime_text"
 ).split()
 
 # Positions of text, images and video: the sections of a head for each coordinate.

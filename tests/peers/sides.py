@@ -18,6 +18,7 @@ SIDES = {
     "t5gemma": {"encoder": "T5GemmaEncoder", "decoder": "T5GemmaDecoder"},
     "t5gemma2": {"encoder": "T5Gemma2TextEncoder", "decoder": "T5Gemma2Decoder"},
 }  # fmt: skip
+MORE = {"dia": {"delay_pattern": [0, 1]}}
 
 
 def small(cls):
@@ -32,7 +33,7 @@ def small(cls):
 def sides(name):
     cls = CONFIG_MAPPING[name]
     defaults = cls()
-    file = {"model_type": name} | {side: small(type(getattr(defaults, side))) for side in SIDES[name]}
+    file = {"model_type": name} | MORE.get(name, {}) | {side: small(type(getattr(defaults, side))) for side in SIDES[name]}
     for i, side in enumerate(SIDES[name]):  # so that they are told apart
         if "text_config" not in file[side]:
             file[side]["rope_theta"] = 11_111.0 * (i + 2)

@@ -66,7 +66,9 @@ enum Window {
 impl Window {
     fn is(self, span: AttentionSpan, is_encoder: bool) -> bool {
         match (self, span) {
-            (Self::Called(_), _) if is_encoder => true,
+            (Self::Called(called), AttentionSpan::Sliding(window)) if is_encoder => {
+                called == window || called == window + 1
+            }
             (Self::Called(window), span) => span == AttentionSpan::Sliding(window),
             // Without a cache all tokens are a prompt.
             (Self::Shown(None, _), AttentionSpan::PromptAndSliding(_)) => true,
@@ -94,9 +96,10 @@ impl Window {
 }
 
 /// Encoders with windows: their code takes a window as the number of keys on one side, and one more.
-const BOTH_WAYS: [&str; 4] = [
+const BOTH_WAYS: [&str; 5] = [
     "embedding_gemma2_text",
     "modernbert",
+    "neomme",
     "openai_privacy_filter",
     "ultrabert",
 ];
