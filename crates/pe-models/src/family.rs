@@ -130,9 +130,7 @@ pub(super) enum Windows {
     Named(&'static str),
     /// One more than the number of this name, or else in `sliding_window`.
     OneMoreThan(&'static str),
-    /// Half of `local_attention`, which counts the keys on both sides.
-    Local,
-    /// In `sliding_window`, or else the same.
+    /// In `sliding_window`, or else half of `local_attention`, which counts the keys on both sides.
     PlainOrLocal,
     /// The first number above 0 in the list of this name, or else in `sliding_window`.
     FirstOf(&'static str),

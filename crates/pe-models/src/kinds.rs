@@ -342,7 +342,7 @@ pub(super) fn window(file: &Fields, family: &Family) -> Result<Option<usize>, St
             None => plain(),
         },
         Windows::PlainOrLocal if file.contains("sliding_window") => plain(),
-        Windows::Local | Windows::PlainOrLocal => {
+        Windows::PlainOrLocal => {
             let both_sides = file.optional_length("local_attention")?;
             Ok(both_sides
                 .map(|both_sides| both_sides / 2)

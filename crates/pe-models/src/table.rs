@@ -178,6 +178,17 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
 /// Models of text and images whose files may have the fields of their text beside the others.
 pub(super) const FLAT: &[&str] = &["hunyuan_vl", "paddleocr_vl", "qwen2_5_vl", "qwen2_vl"];
 
+/// What models of several parts give their text where its group leaves it out, in place of what the text's own type has.
+#[rustfmt::skip]
+pub(super) const WHOLES: &[(&str, &str)] = &[
+    ("glmasr", r#"{"hidden_size": 2048, "num_hidden_layers": 28, "num_attention_heads": 16, "max_position_embeddings": 8192}"#),
+    ("pe_audio pe_audio_video pe_video", r#"{"hidden_size": 1024, "num_attention_heads": 16}"#),
+    ("voxtral", r#"{"hidden_size": 3072, "num_hidden_layers": 30, "max_position_embeddings": 131072, "rope_theta": 1e8,
+        "head_dim": 128}"#),
+    ("voxtral_realtime", r#"{"hidden_size": 3072, "num_hidden_layers": 26, "head_dim": 128, "max_position_embeddings": 131072,
+        "rope_theta": 1e6, "sliding_window": 8192}"#),
+];
+
 /// Names that files have for a type of the table.
 pub(super) const ALIASES: &[(&str, &str)] = &[
     ("EvollaModel", "evolla"),
@@ -368,7 +379,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("mllama_text_model", Halves, [40, 4096, 32, 131072]).base(5e5)
         .kinds(Except("cross_attention_layers", &[3, 8, 13, 18, 23, 28, 33, 38])),
     family("modernbert", Halves, [22, 768, 12, 8192]).kinds(FirstOf(3, "global_attn_every_n_layers")).window(64).rope(MODERNBERT)
-        .windows(Windows::Local),
+        .windows(Windows::PlainOrLocal),
     family("modernbert-decoder", Halves, [22, 768, 12, 8192]).kinds(FirstOf(3, "global_attn_every_n_layers")).window(64)
         .rope(MODERNBERT).windows(Windows::PlainOrLocal),
     family("molmo2_text", Halves, [36, 4096, 32, 36864]).d_head(128).rotates(Rotates::Scaled),

@@ -6,13 +6,35 @@ use std::collections::{BTreeMap, BTreeSet};
 use pe_burn::PositionError;
 use pe_models::HfConfig;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 #[derive(Deserialize)]
 struct File {
     version: String,
     /// For each model the types of its parts.
     wrappers: BTreeMap<String, BTreeMap<String, String>>,
+    /// What the class of the whole gives its text beside the defaults of the text's own class.
+    texts: BTreeMap<String, Map<String, Value>>,
+}
+
+/// A text of which the file says little has the sizes that the class of the whole gives it.
+#[test]
+fn a_text_has_what_its_model_gives_it() {
+    let file: File =
+        serde_json::from_str(include_str!("../../../../tests/peers/values/wrappers.json")).unwrap();
+    let layers = |file: Value| HfConfig::from_json(&file.to_string()).unwrap().layers();
+    let mut compared = 0;
+    for (name, more) in file.texts {
+        let text = &file.wrappers[&name]["text_config"];
+        let mut own = json!({"model_type": text, "vocab_size": 8});
+        own.as_object_mut().unwrap().extend(more);
+        let whole = json!({"model_type": name, "text_config": {"vocab_size": 8}});
+        if let (Ok(own), Ok(whole)) = (layers(own), layers(whole)) {
+            assert_eq!(own, whole, "{name}");
+            compared += 1;
+        }
+    }
+    assert!(compared >= 90, "{compared}");
 }
 
 /// The types of text that rotate, by the inventories that the scripts made of the sources.
