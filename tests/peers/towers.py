@@ -4,7 +4,7 @@
     venv5/bin/python towers.py            all of them, about three minutes
     venv5/bin/python towers.py mlcd …     these, printed
 
-`towers` walks the sources: a tower is a configuration that is not one of `model_types.text_types`, and of which a model's code
+`towers` walks the sources: a tower is a configuration that is not in `values/model_types.json`, and of which a model's code
 comes to a rotation. For each there are small files; its own model is built with random weights in float64 and runs on several
 images and frames. Noted are queries before and after the first rotation, and the coordinates that the tower's own code gives its
 module of sines.
@@ -186,6 +186,8 @@ def inputs(config, takes):
     if "pixel_values_videos" in takes:
         size = get("crop_size", "image_size", usual=56)
         yield {"pixel_values_videos": torch.randn(1, get("frames_per_clip", usual=4), 3, size, size)}
+    if "num_patches" in takes:
+        yield {"inputs_embeds": torch.randn(1, 12, config.hidden_size), "num_patches": 8}
     if "past_values" in takes:
         yield {"past_values": [torch.randn(256), torch.randn(128)]}
     for name in ("input_features", "input_values"):
@@ -401,7 +403,8 @@ def kind(name):
 def main():
     named = sys.argv[1:]
     found = []
-    for name in named or towers(set(model_types.text_types())):
+    text = {of["type"] for of in json.loads((VALUES / "model_types.json").read_text())["types"]}
+    for name in named or towers(text):
         tower = model_types.in_a_process(name, of_type)
         tower["kind"] = kind(name)
         found.append(tower)
