@@ -57,15 +57,7 @@ pub(super) fn of_kind(
     config.scaling = scaling;
     config.opposite = family.opposite;
     if let Some(patches) = family.patches {
-        if matches!(patches, Patches::Thirds | Patches::TiledThirds) {
-            let thirds = width / 6 * 6;
-            config.rotary_dim = (thirds != width).then_some(thirds);
-        }
-        config.tiled_angles = patches == Patches::TiledThirds;
-        config.axes = Some(match patches == Patches::OfWindow && kind == FULL {
-            true => of_window(file)?,
-            false => patches.axes(),
-        });
+        set_patches(&mut config, patches, file, kind)?;
         return Ok(Some((columns, config)));
     }
     config.axes = match family.sections {
@@ -81,6 +73,26 @@ pub(super) fn of_kind(
         None => None,
     };
     Ok(Some((columns, config)))
+}
+
+/// Sets which pairs turn by which coordinate of a patch.
+fn set_patches(
+    config: &mut RotaryPositionalEncodingConfig,
+    patches: Patches,
+    file: &Fields,
+    kind: &str,
+) -> Result<(), String> {
+    let width = config.d_head;
+    if matches!(patches, Patches::Thirds | Patches::TiledThirds) {
+        let thirds = width / 6 * 6;
+        config.rotary_dim = (thirds != width).then_some(thirds);
+    }
+    config.tiled_angles = patches == Patches::TiledThirds;
+    config.axes = Some(match patches == Patches::OfWindow && kind == FULL {
+        true => of_window(file)?,
+        false => patches.axes(),
+    });
+    Ok(())
 }
 
 /// The scaling that the parameters name. `of` says in an error what they are.
