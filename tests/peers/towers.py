@@ -63,7 +63,7 @@ class Rotated(Exception):
     """The first rotation is done: what the model does afterwards is no matter."""
 
 # Parts of them are models of full size.
-LARGE = "musicflamingo neucodec pe_audio_video_encoder pe_video_encoder xcodec2 deepseek_ocr2_vision unlimited_ocr_vision".split()
+LARGE = "musicflamingo edgetam_video sam2_video sam3_tracker_video neucodec pe_audio_video_encoder pe_video_encoder xcodec2 deepseek_ocr2_vision unlimited_ocr_vision".split()
 
 
 @functools.cache
@@ -98,7 +98,8 @@ def reached(cls, code):
     """The names in a model's code that are reached from what is made from this configuration, and from no other."""
     named = definitions(code.__file__)
     own = re.compile(rf"config(?:_class)? ?[:=] ?{cls.__name__}\b")
-    other = re.compile(rf"\bconfig: (?!{cls.__name__}\b|PreTrainedConfig\b)[A-Z]\w+Config\b")
+    bases = "|".join(base.__name__ for base in cls.__mro__)  # a half of Mimi is written for the class of the whole, its base
+    other = re.compile(rf"\bconfig: (?!(?:{bases})\b)[A-Z]\w+Config\b")
     todo, seen = [name for name, source in named.items() if own.search(source)], set()
     while todo:
         name = todo.pop()
