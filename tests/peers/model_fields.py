@@ -71,8 +71,10 @@ OTHERS = {
     "no_rope_layers": [[1, 0] * 4],
     "no_rope_layer_interval": [3],
     "num_hidden_layers": [11],
+    "num_layers_per_stack": [2],
     "original_max_position_embeddings": [512],
     "partial_rotary_factor": [0.5, 0.75],
+    "partial_rotary_factors": [[0.5, 0.75] * 4],
     "position_embedding_type": ["rotary", "rope", "absolute", "nope"],
     "rope_local_base_freq": [55_555.0],
     "rope_theta": [77_777.0],
@@ -106,7 +108,17 @@ TOGETHER = dict.fromkeys("gemma4_text gemma4_unified_text diffusion_gemma_text e
                                  [1.0 + i for i in range(8)], "short_mscale": 1.25, "long_mscale": 1.5,
                                  "original_max_position_embeddings": 4096}, "max_position_embeddings": 131072}],
     "molmo2_text": [{"rope_scaling": YARN, "rope_scaling_layers": [0, 2, 4]}],
+    "neomme": [{"per_layer_config": {"00": {"sliding_window": 7}, "07": {"sliding_window": None}}},
+               {"rope_parameters": {"full_attention": {"rope_theta": 5e4}, "sliding_attention": {"partial_rotary_factor": 0.5}}}],
     "smollm3": [WINDOWS | {"no_rope_layers": [1, 0] * 4}],
+    "step3p5": [{"layer_types": HALF} | more for more in [
+        {"rope_theta": [1e3, 2e3] * 4, "partial_rotary_factors": [0.5, 1.0] * 4},
+        {"rope_theta": [1e3, 2e3] * 4, "rope_scaling": YARN | {"original_max_position_embeddings": 1024}},
+        {"rope_parameters": {"full_attention": GROUPS, "sliding_attention": GROUPS}, "rope_theta": 7e3, "partial_rotary_factor": 0.5},
+        {"attention_other_setting": {"num_attention_heads": 8, "head_dim": 32}},
+        {"per_layer_config": {"02": {"sliding_window": 7}}},
+    ]],
+    "zaya": [{"layer_types": ["hybrid", "hybrid_sliding"] * 4, "sliding_window": 100}],
     "ultrabert": [{"attention_windows": [100, 0] * 4}, {"rope_theta": [1e3, 2e3] * 4}],
 }  # fmt: skip
 

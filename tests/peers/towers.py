@@ -4,7 +4,7 @@
     venv5/bin/python towers.py            all of them, about three minutes
     venv5/bin/python towers.py mlcd …     these, printed
 
-`towers` walks the sources: a tower is a configuration that is not one of `model_types.text_types`, and of which a model's code
+`towers` walks the sources: a tower is a configuration that is not in `values/model_types.json`, and of which a model's code
 comes to a rotation. For each there are small files; its own model is built with random weights in float64 and runs on several
 images and frames. Noted are queries before and after the first rotation, and the coordinates that the tower's own code gives its
 module of sines.
@@ -25,14 +25,15 @@ from unittest import mock
 
 import torch
 import transformers
-from transformers import PreTrainedModel, vision_utils
+from transformers import PreTrainedConfig, PreTrainedModel, vision_utils
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING, CONFIG_MAPPING_NAMES
 
 import model_types
 from common import VALUES, double
 
 ROTATION = re.compile(r"^(vision_)?apply_.*(rot|rope)|Rotary|R[oO]PE|Rope|^rotate_queries")
-MORE = ["blt_global_transformer", "glmasr_encoder"]  # their code is written for the configuration of the whole
+UNNAMED = {"Qwen3OmniMoeCode2WavConfig": "qwen3_omni_moe_code2wav"}  # its class has no type
+WHOLE = ["musicflamingo"]  # models of several parts, of which what joins them rotates
 GRIDS = [[1, 4, 6], [2, 2, 4], [1, 2, 2]]  # frames, rows and columns of patches
 SMALL = model_types.SMALL | {
     "depth": 2, "embed_dim": 48, "num_hidden_layers": 2, "out_hidden_size": 32, "image_size": 56, "patch_size": 14, "in_channels": 3,
@@ -40,8 +41,16 @@ SMALL = model_types.SMALL | {
 }  # fmt: skip
 OWN = {
     "qwen2_vl_vision": {"hidden_size": 32},
+    "qwen2_5_vl_vision": {"fullatt_block_indexes": [1], "window_size": 56},
+    "qwen2_5_omni_vision_encoder": {"fullatt_block_indexes": [1], "window_size": 56},
+    "sam3_vit_model": {"global_attn_indexes": [1], "window_size": 2},
+    "moonshine": {"encoder_num_attention_heads": 4},
+    "lfm3_vl_vision": {"num_hidden_layers": 4},  # the third is the first that rotates
+    "sam2_video": {"memory_attention_hidden_size": 64, "memory_attention_num_attention_heads": 2},
+    "sam3_tracker_video": {"memory_attention_hidden_size": 64, "memory_attention_downsample_rate": 2},
+    "edgetam_video": {"memory_attention_hidden_size": 64},
     "gemma4_vision": {"position_embedding_size": 64},
-    "exaone4_5_vision": {"num_key_value_heads": 2},
+    "exaone4_5_vision": {"num_key_value_heads": 2, "fullatt_block_indexes": [1], "window_size": 56},
     "llama4_vision_model": {"vision_output_dim": 32, "projector_input_dim": 32, "projector_output_dim": 32},
     "dots3_note_vision_encoder": {"num_hidden_layers": 42, "adapter_in_dim": 64},
     "dots3_note_audio_encoder": {"adapter_input_size": 64},
@@ -54,7 +63,7 @@ class Rotated(Exception):
     """The first rotation is done: what the model does afterwards is no matter."""
 
 # Parts of them are models of full size.
-LARGE = "neucodec pe_audio_video_encoder pe_video_encoder xcodec2 deepseek_ocr2_vision unlimited_ocr_vision".split()
+LARGE = "musicflamingo edgetam_video sam2_video sam3_tracker_video neucodec pe_audio_video_encoder pe_video_encoder xcodec2 deepseek_ocr2_vision unlimited_ocr_vision".split()
 
 
 @functools.cache
@@ -63,6 +72,21 @@ def definitions(path):
     for node in found:
         node.decorator_list = []  # one names a rotation also where there is none
     return {node.name: ast.unparse(node) for node in found}
+
+
+@functools.cache
+def classes():
+    """The configuration classes by their types: those that transformers registers, and others in the same files."""
+    known, others = {}, {}
+    for name in sorted(CONFIG_MAPPING_NAMES):
+        with contextlib.suppress(KeyError):
+            known[name] = CONFIG_MAPPING[name]
+            module = importlib.import_module(known[name].__module__)
+            for cls in vars(module).values():
+                if inspect.isclass(cls) and issubclass(cls, PreTrainedConfig) and cls.__module__ == module.__name__:
+                    others[cls.model_type or UNNAMED.get(cls.__name__, "")] = cls
+    others.pop("", None)
+    return others | known
 
 
 def code_of(cls):
@@ -74,7 +98,8 @@ def reached(cls, code):
     """The names in a model's code that are reached from what is made from this configuration, and from no other."""
     named = definitions(code.__file__)
     own = re.compile(rf"config(?:_class)? ?[:=] ?{cls.__name__}\b")
-    other = re.compile(rf"\bconfig: (?!{cls.__name__}\b|PreTrainedConfig\b)[A-Z]\w+Config\b")
+    bases = "|".join(base.__name__ for base in cls.__mro__)  # a half of Mimi is written for the class of the whole, its base
+    other = re.compile(rf"\bconfig: (?!(?:{bases})\b)[A-Z]\w+Config\b")
     todo, seen = [name for name, source in named.items() if own.search(source)], set()
     while todo:
         name = todo.pop()
@@ -82,7 +107,8 @@ def reached(cls, code):
             seen.add(name)
             found = set(re.findall(r"\b\w+\b", named[name])) & named.keys()
             todo += [name for name in found if not other.search(named[name])]
-    return seen
+    # One that is written for the configuration of the whole is no less its rotation.
+    return seen | {word for name in seen for word in re.findall(r"\b\w+\b", named[name]) if word in named and ROTATION.search(word)}
 
 
 def is_wrapper(cls):
@@ -90,12 +116,11 @@ def is_wrapper(cls):
 
 
 def towers(text):
-    for name in sorted(CONFIG_MAPPING_NAMES):
-        with contextlib.suppress(KeyError):
-            cls = CONFIG_MAPPING[name]
-            code = code_of(cls)
-            if name in MORE or code and name not in text and not is_wrapper(cls) and any(map(ROTATION.search, reached(cls, code))):
-                yield name
+    for name, cls in sorted(classes().items()):
+        code = code_of(cls)
+        is_part = name in WHOLE or not is_wrapper(cls)
+        if code and name not in text and is_part and any(map(ROTATION.search, reached(cls, code))):
+            yield name
 
 
 def models(cls, code):
@@ -109,7 +134,7 @@ def models(cls, code):
 def small(cls):
     names = set(getattr(cls, "__dataclass_fields__", ())) - set(getattr(cls, "attribute_map", ()))
     sizes = {name: size for name, size in SMALL.items() if name in names and name not in model_types.properties(cls)}
-    return {"model_type": cls.model_type} | sizes | OWN.get(cls.model_type, {})
+    return {"model_type": cls.model_type or UNNAMED[cls.__name__]} | sizes | OWN.get(cls.model_type, {})
 
 
 def files(cls):
@@ -121,6 +146,10 @@ def files(cls):
     parameters = getattr(cls.from_dict(json.loads(json.dumps(bare))), "rope_parameters", None)
     if parameters:
         yield "base inside", bare | {"rope_parameters": parameters | {"rope_theta": 777.0}}
+    if cls.model_type == "sam3_vit_model":
+        yield "whole image", bare | {"global_attn_indexes": [0]}
+    if "memory_attention_hidden_size" in bare:
+        yield "base of older files", bare | {"memory_attention_rope_theta": 777.0}
     if "num_heads" in bare or "num_attention_heads" in bare:
         heads = {name: 2 for name in bare if name in ("num_heads", "num_attention_heads", "num_key_value_heads")}
         yield "two heads", bare | heads
@@ -158,6 +187,8 @@ def inputs(config, takes):
     if "pixel_values_videos" in takes:
         size = get("crop_size", "image_size", usual=56)
         yield {"pixel_values_videos": torch.randn(1, get("frames_per_clip", usual=4), 3, size, size)}
+    if "num_patches" in takes:
+        yield {"inputs_embeds": torch.randn(1, 12, config.hidden_size), "num_patches": 8}
     if "past_values" in takes:
         yield {"past_values": [torch.randn(256), torch.randn(128)]}
     for name in ("input_features", "input_values"):
@@ -211,6 +242,27 @@ def run(model, code, given):
     return turned, places
 
 
+def spans(model, code, given):
+    """For each layer with attention: the keys that its mask shows before and after a query, or else the tokens of the longest
+    piece that it is called on."""
+    noted = {}
+
+    def attention(module, query, key, value, attention_mask=None, *args, **kwargs):
+        seen = getattr(attention_mask, "seen", None) or query.shape[2]
+        longest = noted.get(module)
+        noted[module] = max(longest or 0, seen) if isinstance(seen, int) else seen
+        return value.new_zeros(query.shape[0], query.shape[2], query.shape[1], value.shape[-1]), None
+
+    masks = {"eager": model_types.mask_with_its_window}
+    with (
+        mock.patch.object(code, "eager_attention_forward", attention),
+        mock.patch.dict(model_types.ALL_MASK_ATTENTION_FUNCTIONS._global_mapping, masks),
+        torch.no_grad(),
+    ):
+        model(**given)
+    return list(noted.values())
+
+
 def method(function, turned):
     def wrapper(self, query, *args, **kwargs):
         out = function(self, query, *args, **kwargs)
@@ -227,10 +279,12 @@ def by_parts(config, code):
     functions = [getattr(code, name) for name in sorted(known) if re.match(r"(vision_)?apply_.*(rot|rope)", name)]
     cells = vision_utils.get_vision_position_ids(torch.tensor(GRIDS), 2)
     line = torch.arange(40)[None]
-    width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     if hasattr(config, "memory_attention_hidden_size"):
-        width = config.memory_attention_hidden_size
+        heads = config.memory_attention_num_attention_heads * config.memory_attention_downsample_rate
+        width = config.memory_attention_hidden_size // heads
         cells = cells.flip(1)
+    else:
+        width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     for module, function in itertools.product(modules, functions):
         for ids, shape in [(cells, (44, 4, width)), (cells, (1, 4, 44, width)), (line, (1, 4, 40, width))]:
             with contextlib.suppress(Exception):
@@ -251,6 +305,8 @@ def coordinates(config, places, given, tokens=0):
     inside of its module of sines."""
     if places:
         ids = places[0].squeeze()
+        if config.model_type == "sam3_vit_model" and 0 in config.global_attn_indexes:  # its own code has scaled them
+            ids = ids / ids[ids > 0].min()
         ids = ids[0] if ids.dim() == 3 or config.model_type == "timesfm2_5" else ids
         return ids.reshape(len(ids), -1).double()
     if config.model_type in ("wav2vec2-bert", "wav2vec2-conformer"):
@@ -283,7 +339,10 @@ def whole(config, code):
                 errors.append(f"{kind.__name__}: {type(error).__name__}: {error}")
                 continue
             query, out = turned[0]
-            return query, out, coordinates(config, places, given, query.shape[1])
+            seen = []
+            with contextlib.suppress(Exception):  # all that comes after its attention may need more than is given here
+                seen = spans(model, code, given)
+            return query, out, coordinates(config, places, given, query.shape[1]), seen
     raise NotImplementedError("; ".join(errors) or "no model")
 
 
@@ -296,15 +355,16 @@ def case(cls, file):
         try:
             if config.model_type in LARGE:
                 raise NotImplementedError("it takes long")
-            query, out, places = whole(config, code)
+            query, out, places, seen = whole(config, code)
         except Exception:
             query, out, places = by_parts(config, code)
+            seen = []
     query, out = (rows(x, len(places), config) for x in (query, out))
     if places.shape[1] > 1 and places[1, -1] == places[0, -1]:  # columns before rows
         places = places.flip(1)
     chosen = sorted({*range(min(8, len(places))), *range(0, len(places), max(1, len(places) // 6)), len(places) - 1})
     short = lambda x: [model_types.short(x[i]) for i in chosen]
-    return {"places": short(places), "x": short(query), "rotated": short(out)}
+    return {"places": short(places), "x": short(query), "rotated": short(out), "spans": seen}
 
 
 def rows(x, tokens, config):
@@ -319,7 +379,7 @@ def rows(x, tokens, config):
 
 
 def of_type(name):
-    cls = CONFIG_MAPPING[name]
+    cls = classes()[name]
     cases = []
     for what, file in files(cls):
         try:
@@ -344,7 +404,8 @@ def kind(name):
 def main():
     named = sys.argv[1:]
     found = []
-    for name in named or towers(set(model_types.text_types())):
+    text = {of["type"] for of in json.loads((VALUES / "model_types.json").read_text())["types"]}
+    for name in named or towers(text):
         tower = model_types.in_a_process(name, of_type)
         tower["kind"] = kind(name)
         found.append(tower)

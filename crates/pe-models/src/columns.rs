@@ -64,6 +64,11 @@ pub(super) fn columns(file: &Fields, family: &Family, kind: &str) -> Result<Rang
             let width = size("qk_rope_head_dim", rotated)?;
             start..start.saturating_add(width)
         }
+        Width::Memory => 0..of_memory(file, family)?,
+        Width::Twice => match file.first_length(&["attention_head_dim", "head_dim"])? {
+            Some((_, width)) => 0..width,
+            None => 0..2 * divided()?,
+        },
         Width::Channels(usual) => 0..file.optional_length("kv_channels")?.unwrap_or(usual),
         Width::Global { .. } if file.is_null("head_dim") => return Err("`head_dim` is null".into()),
         // A file of version 5 has it as the `head_dim` of these layers.
@@ -76,6 +81,22 @@ pub(super) fn columns(file: &Fields, family: &Family, kind: &str) -> Result<Rang
         end if end > MAX_WIDTH => Err(format!("a head may have {MAX_WIDTH} columns; got {end}")),
         _ => Ok(columns),
     }
+}
+
+/// The width of a head of SAM 2's memory.
+fn of_memory(file: &Fields, family: &Family) -> Result<usize, String> {
+    let size = |name: &str, usual| Ok::<_, String>(file.optional_length(name)?.unwrap_or(usual));
+    let width = size("memory_attention_hidden_size", family.sizes.width)?;
+    let heads = size("memory_attention_num_attention_heads", family.sizes.heads)?;
+    let rate = size("memory_attention_downsample_rate", 1)?;
+    let width = width.checked_div(heads.saturating_mul(rate));
+    width.ok_or_else(|| {
+        let name = match heads {
+            0 => "memory_attention_num_attention_heads",
+            _ => "memory_attention_downsample_rate",
+        };
+        format!("`{name}` must be at least 1; got 0")
+    })
 }
 
 /// Whether the file is of a version of transformers before 5.

@@ -5,14 +5,14 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use burn::tensor::Device;
-use pe_burn::scaling::Fields;
+use pe_burn::scaling::{Fields, Value};
 use pe_burn::{PositionError, RotaryPositionalEncoding, RotaryPositionalEncodingConfig};
 use serde::{Deserialize, Deserializer};
 
 use crate::family::Family;
 use crate::json;
 use crate::layers::{self, LayerPositions};
-use crate::table::{ALIASES, FAMILIES, FLAT, REFUSED, TEXT_OF};
+use crate::table::{ALIASES, FAMILIES, FLAT, REFUSED, TEXT_OF, WHOLES};
 use crate::towers::TOWERS;
 use crate::unrotated;
 
@@ -80,8 +80,7 @@ pub struct HfConfig {
 /// [`from_json`](HfConfig::from_json).
 impl<'de> Deserialize<'de> for HfConfig {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let fields = Fields::deserialize(from)?;
-        Ok(Self { fields, like: None })
+        Ok(Self::new(Fields::deserialize(from)?))
     }
 }
 
@@ -96,7 +95,23 @@ impl HfConfig {
         let fields = serde_json::from_str(&json::without_python_numbers(text));
         let fields =
             fields.map_err(|error| config_error(format!("config.json cannot be read: {error}")))?;
-        Ok(Self { fields, like: None })
+        Ok(Self::new(fields))
+    }
+
+    /// Adds what the class of the whole gives its text where the file leaves it out.
+    fn new(mut fields: Fields) -> Self {
+        let name = "text_config";
+        let given = WHOLES.iter().find(|(outers, _)| {
+            let outer = fields.text("model_type").ok().flatten();
+            outer.is_some_and(|outer| outers.split(' ').any(|of| of == outer))
+        });
+        if let (Some((_, usual)), Ok(Some(text))) = (given, fields.group(name)) {
+            let usual = serde_json::from_str::<Fields>(usual);
+            let mut own = usual.expect("the table has valid JSON");
+            own.update(text);
+            fields.set(name, Value::Group(own));
+        }
+        Self { fields, like: None }
     }
 
     /// What each layer does with positions, from the first to the last.

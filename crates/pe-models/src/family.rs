@@ -38,7 +38,8 @@ pub(super) struct Family {
     pub places: Places,
     /// Whether pairs turn the other way.
     pub opposite: bool,
-    /// The name of the base in the file, where that is another.
+    /// The name of the base in the file, where that is another; where there are parameters, that of one that replaces
+    /// theirs.
     pub base_field: Option<&'static str>,
     /// Fields that the code of the type reads and that are not read here: a file that has one is refused.
     pub unread: &'static [&'static str],
@@ -102,6 +103,11 @@ pub(super) enum Kinds {
     Blocks,
     /// Windows where the list of this name has a number above 0, or else all but every n-th layer.
     ByWindow(usize, &'static str),
+    /// The kinds of `layers_block_type`, as many layers as it has, or else those of Zamba 2.
+    Zamba,
+    /// Full attention in each turn of a layer: two stacks of layers take turns, the first `L_cycles` times and the
+    /// second once, all of it `H_cycles` times: HRM.
+    Cycles,
     /// Listed in every file.
     Listed,
 }
@@ -113,15 +119,18 @@ pub(super) enum Windows {
     Plain,
     /// In `sliding_window`, and there is none unless `use_sliding_window` is set.
     Flagged,
+    /// In `sliding_window`. Where the file has no fields of single layers, every second layer with a window has this
+    /// number: NeoMME.
+    InTurn(usize),
+    /// In `sliding_window`, which counts the keys on both sides of a query and the one after them: T5Gemma 2.
+    Split,
     /// In `sliding_window`; half of it and one more where `use_bidirectional_attention` is set.
     Halved,
     /// Under this name or `sliding_window`.
     Named(&'static str),
     /// One more than the number of this name, or else in `sliding_window`.
     OneMoreThan(&'static str),
-    /// Half of `local_attention`, which counts the keys on both sides.
-    Local,
-    /// In `sliding_window`, or else the same.
+    /// In `sliding_window`, or else half of `local_attention`, which counts the keys on both sides.
     PlainOrLocal,
     /// The first number above 0 in the list of this name, or else in `sliding_window`.
     FirstOf(&'static str),
@@ -158,6 +167,11 @@ pub(super) enum Width {
     Latent { plain: usize, rotated: usize },
     /// The number of this name over that of the heads.
     Of(&'static str),
+    /// `memory_attention_hidden_size`, shared by `memory_attention_num_attention_heads` after it was divided by
+    /// `memory_attention_downsample_rate`: SAM 2.
+    Memory,
+    /// In `attention_head_dim` or `head_dim`, or else twice `hidden_size / num_attention_heads`.
+    Twice,
     /// In `kv_channels`, or else the given number.
     Channels(usize),
     /// In `head_dim`, and in `global_head_dim` for full attention.
@@ -208,7 +222,11 @@ pub(super) enum Rope {
     /// In a group for each kind of layer, which the file has or the text stands for. An older
     /// `rope_scaling` is not read.
     PerKind(&'static str),
-    /// The same, with bases beside the groups, by the name that is given for full attention and for
+    /// In a group for each kind of layer, or else in lists with a number for each layer, of which the first layer of a
+    /// kind counts: `rope_theta`, which may be one number, and `partial_rotary_factors`. A `rope_scaling` is for full
+    /// attention.
+    Lists,
+    /// The same as `PerKind`, with bases beside the groups, by the name that is given for full attention and for
     /// windows. An older `rope_scaling` is for full attention, and for windows too if that is said.
     Older {
         groups: &'static str,
@@ -256,6 +274,8 @@ pub(super) enum Sections {
     Dealt,
     /// Height and width in turn, and then time. The numbers are in this order too.
     TimeLast,
+    /// Row and column in turn, whatever the file says.
+    TwoDealt,
     /// HunYuan-VL's: halves of numbers of columns, for as many coordinates as are listed. A file without
     /// them is read for text alone.
     Columns,
@@ -278,13 +298,15 @@ pub(super) enum Patches {
     TiledThirds,
     /// Half of the pairs by its row, then half by its column, in whole turns: DINOv3.
     Turns,
+    /// As `WidthHeight`; where a layer sees the whole image, in units in which the image is as wide as a window: SAM 3.
+    OfWindow,
 }
 
 impl Patches {
     pub fn axes(self) -> Axes {
         match self {
             Self::HeightWidth => Axes::HEIGHT_WIDTH,
-            Self::WidthHeight => Axes::WIDTH_HEIGHT,
+            Self::WidthHeight | Self::OfWindow => Axes::WIDTH_HEIGHT,
             Self::InTurn => Axes::WIDTH_HEIGHT.with_order(PairOrder::Dealt),
             Self::FrequenciesInTurn => Axes::HEIGHT_WIDTH.with_frequencies(AxisFrequencies::Dealt),
             Self::Thirds | Self::TiledThirds => Axes::FRAMES_HEIGHT_WIDTH,
@@ -358,10 +380,10 @@ impl Family {
 
     /// The name of the base in the file.
     pub fn base_name(&self) -> &'static str {
-        match (self.base_field, self.is_neox) {
-            (Some(name), _) => name,
-            (None, true) => "rotary_emb_base",
-            (None, false) => "rope_theta",
+        match (self.base_field, self.rope) {
+            (Some(name), Rope::Base) => name,
+            _ if self.is_neox => "rotary_emb_base",
+            _ => "rope_theta",
         }
     }
 

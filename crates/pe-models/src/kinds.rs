@@ -18,6 +18,8 @@ const LINEAR: &str = "linear_attention";
 /// Within windows of an image.
 pub(super) const WINDOW: &str = "window_attention";
 const HYBRID: &str = "hybrid";
+/// A window, and the whole prompt besides.
+pub(super) const PROMPT: &str = "reference_sliding_attention";
 pub(super) const HYBRID_SLIDING: &str = "hybrid_sliding";
 
 /// The kinds of layers that have no attention among the tokens: there is nothing to rotate.
@@ -34,13 +36,14 @@ const WITHOUT_ATTENTION: [&str; 8] = [
 
 /// The kinds of layers with attention, in this version of transformers or an older one. Those with an indexer see
 /// the keys that it picks out of all.
-const WITH_ATTENTION: [&str; 10] = [
+const WITH_ATTENTION: [&str; 11] = [
     FULL,
     WINDOW,
     SLIDING,
     CHUNKED,
     HYBRID,
     HYBRID_SLIDING,
+    PROMPT,
     "attention",
     "indexed_attention",
     "deepseek_sparse_attention",
@@ -58,6 +61,7 @@ pub(super) fn has_attention(kind: &str) -> bool {
 /// The number of layers of a model.
 pub(super) fn count(file: &Fields, family: &Family) -> Result<usize, String> {
     let names = [
+        "memory_attention_num_layers",
         "num_hidden_layers",
         "n_layer",
         "n_layers",
@@ -74,12 +78,30 @@ pub(super) fn count(file: &Fields, family: &Family) -> Result<usize, String> {
     }
 }
 
+/// How many times the layers of two stacks run, where each turn counts as a layer. A file that a version of
+/// transformers saved has that number as `num_hidden_layers`, and the layers of a stack beside it.
+fn turns(file: &Fields, layers: usize) -> Result<usize, String> {
+    let stack = file
+        .optional_length("num_layers_per_stack")?
+        .unwrap_or(layers);
+    let high = file.optional_length("H_cycles")?.unwrap_or(2);
+    let low = file.optional_length("L_cycles")?.unwrap_or(3);
+    let cycles = low.saturating_add(1).saturating_mul(high);
+    match stack.saturating_mul(cycles) {
+        turns if turns > MAX_LAYERS => Err(format!(
+            "`num_hidden_layers` {stack} times {cycles} cycles must be at most {MAX_LAYERS}; got {turns}"
+        )),
+        turns => Ok(turns),
+    }
+}
+
 impl Kinds {
     /// The kind of each layer.
     pub fn of(self, file: &Fields, family: &Family) -> Result<Vec<String>, String> {
         let layers = count(file, family)?;
         let listed = match self {
-            Self::Alike | Self::Indices(_) | Self::Except(..) | Self::Blocks => None,
+            Self::Alike | Self::Cycles | Self::Indices(_) | Self::Except(..) | Self::Blocks => None,
+            Self::Zamba => return zamba(file),
             _ => list(file, "layer_types")?,
         };
         let Some(listed) = listed else {
@@ -125,6 +147,7 @@ impl Kinds {
         };
         Ok(match self {
             Self::Alike | Self::Full => all(FULL),
+            Self::Cycles => vec![FULL.to_string(); turns(file, layers)?],
             Self::Sliding if has_window()? => all(SLIDING),
             Self::Sliding => all(FULL),
             Self::Hybrid => all(HYBRID),
@@ -181,7 +204,7 @@ impl Kinds {
                 }
                 None => last_of(period, "", SLIDING)?,
             },
-            Self::Listed => return Err("it has no `layer_types`".into()),
+            Self::Listed | Self::Zamba => return Err("it has no `layer_types`".into()),
         })
     }
 }
@@ -242,6 +265,23 @@ fn blocks(file: &Fields, layers: usize) -> Result<Vec<String>, String> {
     Ok(kinds.cycle().take(layers).collect())
 }
 
+/// The kinds of Zamba 2's layers, of which its code makes as many as are listed.
+fn zamba(file: &Fields) -> Result<Vec<String>, String> {
+    let listed = list(file, "layers_block_type")?;
+    let usual = |i: usize| match i {
+        6 | 12 | 18 | 24 | 30 | 36 | 42 | 47 | 51 => HYBRID.to_string(),
+        _ => LINEAR.to_string(),
+    };
+    let listed = listed.or(list(file, "layer_types")?);
+    let kinds = listed.unwrap_or_else(|| (0..54).map(usual).collect());
+    match kinds.len() {
+        layers if layers > MAX_LAYERS => Err(format!(
+            "`layers_block_type` must have at most {MAX_LAYERS} entries; got {layers}"
+        )),
+        _ => Ok(kinds),
+    }
+}
+
 /// A list of layers, or none where it is left out.
 fn indices(file: &Fields, name: &str) -> Result<Option<Vec<usize>>, String> {
     file.optional_list(name, "a list of layers", Value::as_length)
@@ -286,7 +326,7 @@ pub(super) fn window(file: &Fields, family: &Family) -> Result<Option<usize>, St
         Err(_) => Ok::<_, String>(file.flag(name)?.unwrap_or(false)),
     };
     match family.windows {
-        Windows::Plain => plain(),
+        Windows::Plain | Windows::InTurn(_) | Windows::Split => plain(),
         Windows::Flagged if !is_set("use_sliding_window")? => Ok(None),
         Windows::Flagged => plain(),
         Windows::Halved if is_set("use_bidirectional_attention")? => {
@@ -302,7 +342,7 @@ pub(super) fn window(file: &Fields, family: &Family) -> Result<Option<usize>, St
             None => plain(),
         },
         Windows::PlainOrLocal if file.contains("sliding_window") => plain(),
-        Windows::Local | Windows::PlainOrLocal => {
+        Windows::PlainOrLocal => {
             let both_sides = file.optional_length("local_attention")?;
             Ok(both_sides
                 .map(|both_sides| both_sides / 2)

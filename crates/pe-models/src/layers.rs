@@ -11,7 +11,7 @@ use pe_burn::RotaryPositionalEncodingConfig;
 use pe_burn::rotary::QueryScale;
 use pe_burn::scaling::{Fields, Value};
 
-use crate::family::{Family, Places, Rotates, Scale, When};
+use crate::family::{Family, Places, Rotates, Scale, When, Windows};
 use crate::kinds::{self, has_attention, window};
 use crate::parameters::{ORIGINAL, parameters};
 use crate::rope::{self, Rotation};
@@ -41,6 +41,15 @@ pub enum AttentionSpan {
     Full,
     /// Those of a window around the query. The number is the `sliding_window` of the file.
     Sliding(usize),
+    /// This many before the query, and this many after it.
+    Around {
+        /// The keys before the query.
+        before: usize,
+        /// The keys after the query.
+        after: usize,
+    },
+    /// Those of the prompt, and of a window around the query besides.
+    PromptAndSliding(usize),
     /// Those of the same piece, where the sequence is cut into pieces of this length.
     Chunked(usize),
     /// Those of the same window of the image.
@@ -86,7 +95,7 @@ pub(super) fn layers_of(file: &Fields, family: &Family) -> Result<Vec<LayerPosit
     }
     let kinds = family.kinds.of(file, family)?;
     let listed = Listed::read(file, family, &kinds)?;
-    let own_fields = own_fields(file, kinds.len())?;
+    let own_fields = own_fields(file, family, &kinds)?;
     // Layers of a kind have the same rotation, unless they have a base, no scaling or fields of their own.
     let mut known: BTreeMap<(&str, Option<u64>, bool), Option<Rotation>> = BTreeMap::new();
     let mut layers = Vec::with_capacity(kinds.len());
@@ -141,14 +150,23 @@ pub(super) fn layers_of(file: &Fields, family: &Family) -> Result<Vec<LayerPosit
     Ok(layers)
 }
 
-/// The fields of single layers, which files name by their index, some of them with zeros in front.
-fn own_fields(file: &Fields, layers: usize) -> Result<BTreeMap<usize, &Fields>, String> {
+/// The fields of single layers, which files name by their index, some of them with zeros in front; or else those
+/// that the code of the type gives them.
+fn own_fields<'a>(
+    file: &'a Fields,
+    family: &Family,
+    kinds: &[String],
+) -> Result<BTreeMap<usize, Cow<'a, Fields>>, String> {
     let mut own = BTreeMap::new();
     let name = "per_layer_config";
     let Some(groups) = file.group(name)? else {
+        if let Windows::InTurn(long) = family.windows {
+            in_turn(&mut own, kinds, long);
+        }
         return Ok(own);
     };
     for index in groups.names() {
+        let layers = kinds.len();
         let Some(i) = index.parse::<usize>().ok().filter(|i| *i < layers) else {
             return Err(format!(
                 "`{name}` has \"{index}\", but there are {layers} layers"
@@ -160,11 +178,31 @@ fn own_fields(file: &Fields, layers: usize) -> Result<BTreeMap<usize, &Fields>, 
                 "`{name}` has `skip` for layer {i}, which is not read"
             ));
         }
-        if own.insert(i, fields).is_some() {
+        if own.insert(i, Cow::Borrowed(fields)).is_some() {
             return Err(format!("`{name}` has layer {i} twice"));
         }
     }
     Ok(own)
+}
+
+/// No window for full attention, and another one for every second layer of the others.
+fn in_turn(own: &mut BTreeMap<usize, Cow<'_, Fields>>, kinds: &[String], long: usize) {
+    let mut is_long = true;
+    for (i, kind) in kinds.iter().enumerate() {
+        let window = match kind == kinds::FULL {
+            true => Value::Null,
+            false => {
+                is_long = !is_long;
+                if !is_long {
+                    continue;
+                }
+                Value::Number(long as f64)
+            }
+        };
+        let mut fields = Fields::default();
+        fields.set("sliding_window", window);
+        own.insert(i, Cow::Owned(fields));
+    }
 }
 
 /// What a file says about the rotation of each layer, read once for all of them.
@@ -262,7 +300,12 @@ fn rotates(
 fn span(file: &Fields, family: &Family, kind: &str) -> Result<AttentionSpan, String> {
     Ok(match kind {
         kind if !has_attention(kind) => AttentionSpan::None,
-        kinds::SLIDING | kinds::HYBRID_SLIDING => match window(file, family)? {
+        kinds::SLIDING | kinds::HYBRID_SLIDING | kinds::PROMPT => match window(file, family)? {
+            Some(window) if kind == kinds::PROMPT => AttentionSpan::PromptAndSliding(window),
+            Some(window) if family.windows == Windows::Split => AttentionSpan::Around {
+                before: window.div_ceil(2).saturating_sub(1),
+                after: window / 2,
+            },
             Some(window) => AttentionSpan::Sliding(window),
             None => {
                 return Err(format!(

@@ -64,6 +64,12 @@ pub(super) fn parameters(
             let own = newer.cloned().unwrap_or_else(|| usual(text));
             of_group(&own, kind, file, family)
         }
+        Rope::Lists => of_group(
+            &listed(file, family, kind, newer, older)?,
+            kind,
+            file,
+            family,
+        ),
         Rope::Older {
             groups,
             full,
@@ -74,9 +80,9 @@ pub(super) fn parameters(
             let usual = usual(groups);
             for (group, name, is_scaled) in [(FULL, full, true), (SLIDING, windows, scales_windows)]
             {
-                let base = usual.group(group)?.expect("the table has both groups");
-                let base = (name, base.number("rope_theta")?);
-                let parameters = older_group(file, group, base, newer, older.filter(|_| is_scaled));
+                let usual = usual.group(group)?.expect("the table has both groups");
+                let scaling = older.filter(|_| is_scaled);
+                let parameters = older_group(file, group, (name, usual), newer, scaling);
                 own.set(group, Value::Group(parameters?));
             }
             of_group(&own, kind, file, family)
@@ -85,11 +91,11 @@ pub(super) fn parameters(
 }
 
 /// The parameters of a group of layers of a model whose older files have no groups: `scaling` is their one for the group, and
-/// `base` names the field of its base, with the usual one.
+/// `base` names the field of its base, with what the table has for the group.
 fn older_group(
     file: &Fields,
     group: &str,
-    base: (&'static str, f64),
+    base: (&'static str, &Fields),
     newer: Option<&Fields>,
     scaling: Option<&Fields>,
 ) -> Result<Fields, String> {
@@ -111,8 +117,56 @@ fn older_group(
         "" => None,
         name => file.optional_number(name)?,
     };
-    parameters.set_default("rope_theta", own.unwrap_or(base.1));
+    parameters.set_default("rope_theta", own.unwrap_or(base.1.number("rope_theta")?));
+    if let Some(share) = base.1.optional_number(SHARE)? {
+        parameters.set_default(SHARE, share);
+    }
     Ok(parameters)
+}
+
+/// The groups of a model whose files may have lists with a number for each layer in their place.
+fn listed(
+    file: &Fields,
+    family: &Family,
+    kind: &str,
+    newer: Option<&Fields>,
+    scaling: Option<&Fields>,
+) -> Result<Fields, String> {
+    let kinds = family.kinds.of(file, family)?;
+    let is_group =
+        |kind: &String| matches!(newer.map(|newer| newer.group(kind)), Some(Ok(Some(_))));
+    if let Some(newer) = newer.filter(|_| kinds.iter().all(is_group)) {
+        return Ok(newer.clone());
+    }
+    let first = kinds.iter().position(|other| other == kind).unwrap_or(0);
+    let of_layer = |name: &str| {
+        let numbers = file.optional_list(name, "a list of numbers", Value::as_number)?;
+        let numbers = numbers.filter(|numbers| !numbers.is_empty());
+        numbers.map_or(Ok(None), |numbers| match numbers.get(first) {
+            Some(number) => Ok(Some(*number)),
+            None => Err(format!(
+                "`{name}` has {} entries, but none for layer {first}",
+                numbers.len()
+            )),
+        })
+    };
+    let base = match file.optional_number("rope_theta") {
+        Ok(base) => base.unwrap_or(family.base),
+        Err(_) => of_layer("rope_theta")?.unwrap_or(family.base),
+    };
+    let mut own = Fields::default();
+    own.set("rope_type", Value::Text("default".into()));
+    own.set("rope_theta", Value::Number(base));
+    own.set(
+        SHARE,
+        Value::Number(of_layer("partial_rotary_factors")?.unwrap_or(1.0)),
+    );
+    if let Some(scaling) = scaling.filter(|_| kind == FULL) {
+        own.update(scaling);
+    }
+    let mut groups = Fields::default();
+    groups.set(kind, Value::Group(own));
+    Ok(groups)
 }
 
 /// The parameters of a kind of layer out of the groups of all kinds.
@@ -167,6 +221,11 @@ fn is_kind(name: &str) -> bool {
 
 /// Adds the base, the share and the name of the scaling.
 fn complete(own: &mut Fields, file: &Fields, family: &Family) -> Result<(), String> {
+    if let (Some(name), Rope::One(_)) = (family.base_field, family.rope)
+        && let Some(base) = file.optional_number(name)?
+    {
+        own.set("rope_theta", Value::Number(base));
+    }
     let base = match file.optional_number(family.base_name())? {
         _ if own.contains("rope_theta") => None,
         Some(base) => Some(base),

@@ -4,12 +4,13 @@ use alloc::format;
 use alloc::string::String;
 use core::ops::Range;
 
-use pe_burn::axes::PairOrder;
+use pe_burn::axes::{Axis, PairOrder};
 use pe_burn::scaling::{Fields, Longrope, Ntk, Value};
 use pe_burn::{Axes, Layout, RopeScaling, RotaryPositionalEncodingConfig};
 
 use crate::columns::columns;
 use crate::family::{Family, Patches, Scale, Scalings, Sections, Share};
+use crate::kinds::FULL;
 use crate::parameters::{LONGEST, ORIGINAL, SHARE, parameters};
 
 /// The columns of a head that the rotation is for, and its configuration.
@@ -56,22 +57,42 @@ pub(super) fn of_kind(
     config.scaling = scaling;
     config.opposite = family.opposite;
     if let Some(patches) = family.patches {
-        if matches!(patches, Patches::Thirds | Patches::TiledThirds) {
-            let thirds = width / 6 * 6;
-            config.rotary_dim = (thirds != width).then_some(thirds);
-        }
-        config.tiled_angles = patches == Patches::TiledThirds;
-        config.axes = Some(patches.axes());
+        set_patches(&mut config, patches, file, kind)?;
         return Ok(Some((columns, config)));
     }
     config.axes = match family.sections {
         Some((Sections::Columns, _)) => columns_of_axes(&parameters, rotary_dim / 2).map_err(of)?,
+        Some((Sections::TwoDealt, _)) => {
+            let pairs = rotary_dim / 2;
+            let axes = Axes::mrope([pairs.div_ceil(2), pairs / 2]);
+            Some(axes.with_order(PairOrder::Dealt))
+        }
         Some((kind, usual)) => {
             Some(sections(&parameters, kind, usual, rotary_dim / 2).map_err(of)?)
         }
         None => None,
     };
     Ok(Some((columns, config)))
+}
+
+/// Sets which pairs turn by which coordinate of a patch.
+fn set_patches(
+    config: &mut RotaryPositionalEncodingConfig,
+    patches: Patches,
+    file: &Fields,
+    kind: &str,
+) -> Result<(), String> {
+    let width = config.d_head;
+    if matches!(patches, Patches::Thirds | Patches::TiledThirds) {
+        let thirds = width / 6 * 6;
+        config.rotary_dim = (thirds != width).then_some(thirds);
+    }
+    config.tiled_angles = patches == Patches::TiledThirds;
+    config.axes = Some(match patches == Patches::OfWindow && kind == FULL {
+        true => of_window(file)?,
+        false => patches.axes(),
+    });
+    Ok(())
 }
 
 /// The scaling that the parameters name. `of` says in an error what they are.
@@ -141,6 +162,31 @@ fn mscale(parameters: &Fields) -> Result<RopeScaling, String> {
     Ok(longrope.into())
 }
 
+/// The axes of SAM 3 in a layer that sees the whole image.
+fn of_window(file: &Fields) -> Result<Axes, String> {
+    // A list has the height and the width.
+    let side = |name, usual| match file.optional_length(name) {
+        Ok(side) => Ok::<_, String>(side.unwrap_or(usual)),
+        Err(_) => {
+            let sides = file.optional_list(name, "a length or two", Value::as_length)?;
+            Ok(sides
+                .and_then(|sides| sides.first().copied())
+                .unwrap_or(usual))
+        }
+    };
+    let (image, patch) = (side("image_size", 1008)?, side("patch_size", 14)?);
+    let window = file.optional_length("window_size")?.unwrap_or(24);
+    match image.checked_div(patch) {
+        Some(patches) if patches > 0 && window > 0 => {
+            let axis = |i| Axis::new(i).with_scale(window as f64 / patches as f64);
+            Ok(Axes::new([axis(1), axis(0)]))
+        }
+        _ => Err(format!(
+            "an image of `image_size` {image} has no patches of `patch_size` {patch}, or `window_size` {window} is 0"
+        )),
+    }
+}
+
 /// The axes of a model of text, images and video, for this many pairs.
 fn sections(
     parameters: &Fields,
@@ -162,7 +208,7 @@ fn sections(
         Sections::Row => sum == pairs,
         Sections::TimeLast => sum == pairs && first == second,
         Sections::Dealt => true,
-        Sections::Columns => unreachable!("read by `columns_of_axes`"),
+        Sections::Columns | Sections::TwoDealt => unreachable!("they have no three numbers"),
     };
     if !fits || given.contains(&0) {
         let alike = match kind {
@@ -181,7 +227,7 @@ fn sections(
             let owners = in_turn.chain(core::iter::repeat_n(0, third)).collect();
             Axes::mrope([third, first, second]).with_order(PairOrder::Given(owners))
         }
-        Sections::Columns => unreachable!("read by `columns_of_axes`"),
+        Sections::Columns | Sections::TwoDealt => unreachable!("they have no three numbers"),
     })
 }
 

@@ -9,6 +9,7 @@ use crate::family::Kinds::*;
 use crate::family::{
     Family, Rope, Rotates, Scale, Scalings, Sections, Share, When, Width, Windows, family,
 };
+use crate::kinds::PROMPT;
 
 const GEMMA3: Rope = Rope::Older {
     groups: r#"{"sliding_attention": {"rope_theta": 1e4}, "full_attention": {"rope_theta": 1e6}}"#,
@@ -22,6 +23,15 @@ const MODERNBERT: Rope = Rope::Older {
     full: "global_rope_theta",
     windows: "local_rope_theta",
     scales_windows: true,
+};
+
+/// NeoMME: a base beside the groups is for both kinds.
+const NEOMME: Rope = Rope::Older {
+    groups: r#"{"sliding_attention": {"rope_theta": 1e4, "partial_rotary_factor": 1}, "full_attention":
+        {"rope_theta": 1e6, "partial_rotary_factor": 0.25}}"#,
+    full: "rope_theta",
+    windows: "rope_theta",
+    scales_windows: false,
 };
 
 const OLMO3: Rope = Rope::Older {
@@ -83,6 +93,11 @@ const ULTRABERT: Rope = Rope::PerKind(
     r#"{"sliding_attention": {"rope_theta": 1e4}, "full_attention": {"rope_theta": 2560000}}"#,
 );
 
+const ZAYA: Rope = Rope::PerKind(
+    r#"{"hybrid": {"rope_theta": 5e6, "partial_rotary_factor": 0.5}, "hybrid_sliding": {"rope_theta": 1e4,
+        "partial_rotary_factor": 0.5}}"#,
+);
+
 /// The parameters of Llama 3.
 const HIGGS: Rope = Rope::One(
     r#"{"rope_type": "llama3", "rope_theta": 5e5, "factor": 32, "low_freq_factor": 0.125,
@@ -111,7 +126,6 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
         "its layers with windows have heads of other widths, in fields whose names start with `swa_`",
     ),
     ("glm5_next_text", "its attention has no positions"),
-    ("hrm_text", "each layer runs several times"),
     (
         "inkling2_text",
         "its attention has other positions than rotations",
@@ -123,32 +137,15 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     ),
     ("moshi_depth", "its attention has no positions"),
     ("nemotron_h", "its attention has no positions"),
-    ("neomme", "it rotates by two coordinates"),
-    (
-        "qwen4_exp_text",
-        "no small model of it was made to run, so that it was not compared",
-    ),
     (
         "seamless_m4t",
         "its text has sinusoidal positions; its encoder of speech rotates where its file says so",
     ),
-    (
-        "step3p5",
-        "its bases and shares are lists, a number for each layer",
-    ),
     ("t5gemma", "its file has two sides: read its `parts`"),
     ("t5gemma2", "its file has two sides: read its `parts`"),
     (
-        "t5gemma2_text",
-        "its windows reach one key further ahead than back",
-    ),
-    (
-        "zaya",
-        "its queries are mixed with those before them, which was not compared",
-    ),
-    (
-        "edgetam_video sam2_video sam3_tracker_video",
-        "only its memory of earlier frames rotates, in heads of its own sizes",
+        "deepseek_ocr2_vision",
+        "its `encoder_config` is what rotates: read its `parts`",
     ),
     ("efficientloftr", "its heads turn by different frequencies"),
     (
@@ -160,6 +157,10 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
         "its frequencies are learned, and stand in its weights",
     ),
     (
+        "musicflamingo",
+        "its text is read; what it makes of sound turns by seconds and by the place in a window",
+    ),
+    (
         "nemotron3_diarization",
         "its `audio_config` is what rotates: read its `parts`",
     ),
@@ -169,30 +170,46 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     ),
     ("qwen2_5_omni_dit", "only the first of its heads rotates"),
     (
-        "sam3_vit_model",
-        "its layers count patches in different units",
-    ),
-    (
-        "blt_global_transformer deepseek_ocr2_vision esmfold2 t5_gemma_module unlimited_ocr_text unlimited_ocr_vision voxtral_realtime_text",
+        "esmfold2 unlimited_ocr_vision",
         "it was not compared with its own code",
-    ),
-    (
-        "zamba2",
-        "its layers share blocks of attention, and no small model of it was made to run",
     ),
 ];
 
 /// Models of text and images whose files may have the fields of their text beside the others.
 pub(super) const FLAT: &[&str] = &["hunyuan_vl", "paddleocr_vl", "qwen2_5_vl", "qwen2_vl"];
 
+/// What models of several parts give their text where its group leaves it out, in place of what the text's own type has.
+#[rustfmt::skip]
+pub(super) const WHOLES: &[(&str, &str)] = &[
+    ("glmasr", r#"{"hidden_size": 2048, "num_hidden_layers": 28, "num_attention_heads": 16, "max_position_embeddings": 8192}"#),
+    ("pe_audio pe_audio_video pe_video", r#"{"hidden_size": 1024, "num_attention_heads": 16}"#),
+    ("voxtral", r#"{"hidden_size": 3072, "num_hidden_layers": 30, "max_position_embeddings": 131072, "rope_theta": 1e8,
+        "head_dim": 128}"#),
+    ("voxtral_realtime", r#"{"hidden_size": 3072, "num_hidden_layers": 26, "head_dim": 128, "max_position_embeddings": 131072,
+        "rope_theta": 1e6, "sliding_window": 8192}"#),
+];
+
 /// Names that files have for a type of the table.
-pub(super) const ALIASES: &[(&str, &str)] =
-    &[("EvollaModel", "evolla"), ("kimi_k2", "deepseek_v3")];
+pub(super) const ALIASES: &[(&str, &str)] = &[
+    ("EvollaModel", "evolla"),
+    ("kimi_k2", "deepseek_v3"),
+    ("mimi_decoder", "mimi"),
+    ("mimi_encoder", "mimi"),
+    (
+        "pocket_tts_audio_tokenizer_decoder",
+        "pocket_tts_audio_tokenizer",
+    ),
+    (
+        "pocket_tts_audio_tokenizer_encoder",
+        "pocket_tts_audio_tokenizer",
+    ),
+];
 
 /// The type of the text of a model of several parts, by the model's own type, where the text does not name it. All
 /// others add `_text` to their own.
 #[rustfmt::skip]
 pub(super) const TEXT_OF: &[(&str, &str)] = &[
+    ("clvp_encoder", "clvp"),
     ("cohere2", "aya_vision cohere2_vision"),
     ("deepseek_v3", "kimi_k25"),
     ("emu3_text_model", "emu3"),
@@ -211,6 +228,7 @@ pub(super) const TEXT_OF: &[(&str, &str)] = &[
     ("mistral", "idefics2 mistral3"),
     ("mllama_text_model", "mllama"),
     ("modernbert", "modernvbert pe_audio pe_audio_video pe_video"),
+    ("nemotron_h", "nemo_speechlm nemotron_h_omni"),
     ("persimmon", "fuyu"),
     ("qwen2", "audioflamingo3 fast_vlm got_ocr2 internvl llava_onevision musicflamingo ovis2 pp_chart2table \
         qwen2_audio vibevoice vibevoice_asr video_llama_3"),
@@ -219,6 +237,8 @@ pub(super) const TEXT_OF: &[(&str, &str)] = &[
     ("qwen3_5_text", "jev minicpm_ocr minicpmv4_6 minicpmv4_7"),
     ("qwen3_omni_moe_text", "qwen3_omni_moe_thinker"),
     ("qwen3_vl_text", "cosmos3_omni"),
+    ("step3p5", "step3p7"),
+    ("t5gemma2_text", "t5gemma2_encoder"),
     ("ultrabert", "ultravbert"),
 ];
 
@@ -235,6 +255,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("bailing_hybrid", Interleaved, [42, 2560, 32, 262144]).base(6e6).latent(128, 64).kinds(LinearBut(6, "layer_group_size")),
     family("bamba", Halves, [32, 4096, 32, 262144]).shares(Share::Half).kinds(Indices("attn_layer_indices")),
     family("bitnet", Halves, [30, 2560, 20, 2048]).base(5e5),
+    family("blt_global_transformer", Interleaved, [25, 2048, 16, 4096]).base(5e5).divided(),
     family("blt_local_decoder", Interleaved, [9, 1024, 16, 24576]).base(5e5).divided(),
     family("blt_local_encoder", Interleaved, [1, 1024, 16, 24576]).base(5e5).divided().unread(&["head_dim", "sliding_window"]),
     family("blt_patcher", Interleaved, [14, 768, 12, 8192]).window(512).everywhere(),
@@ -318,6 +339,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("gte", Halves, [12, 768, 12, 8192]).base(16e4),
     family("helium", Interleaved, [24, 2560, 20, 4096]).base(1e5).d_head(128),
     family("higgs_audio_v2", Halves, [28, 3072, 24, 2048]).width(Width::HeadOrDivided(128)).rope(HIGGS),
+    family("hrm_text", Halves, [16, 1536, 12, 2048]).d_head(128).kinds(Cycles),
     family("hunyuan_v1_dense", Halves, [32, 4096, 32, 2048]).scalings(Scalings::Alpha),
     family("hunyuan_v1_moe", Halves, [32, 4096, 32, 2048]).scalings(Scalings::Alpha),
     family("hunyuan_vl_text", Halves, [32, 4096, 32, 2048]).scalings(Scalings::Alpha).sections(Sections::Columns, [0, 0, 0]),
@@ -357,7 +379,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("mllama_text_model", Halves, [40, 4096, 32, 131072]).base(5e5)
         .kinds(Except("cross_attention_layers", &[3, 8, 13, 18, 23, 28, 33, 38])),
     family("modernbert", Halves, [22, 768, 12, 8192]).kinds(FirstOf(3, "global_attn_every_n_layers")).window(64).rope(MODERNBERT)
-        .windows(Windows::Local),
+        .windows(Windows::PlainOrLocal),
     family("modernbert-decoder", Halves, [22, 768, 12, 8192]).kinds(FirstOf(3, "global_attn_every_n_layers")).window(64)
         .rope(MODERNBERT).windows(Windows::PlainOrLocal),
     family("molmo2_text", Halves, [36, 4096, 32, 36864]).d_head(128).rotates(Rotates::Scaled),
@@ -370,6 +392,9 @@ pub(super) const FAMILIES: &[Family] = &[
         .window(2048),
     family("nanochat", Halves, [12, 768, 6, 2048]).opposite(),
     family("nemotron", Halves, [32, 6144, 48, 4096]).share(0.5),
+    family("neomme", Halves, [17, 1024, 16, 16384]).d_head(64).share(1.0).everywhere().window(256).windows(Windows::InTurn(1024))
+        .kinds(Rule(|i, n| match (i + 1) % 6 == 0 || i + 1 == n { true => "full_attention", false => "sliding_attention" }))
+        .rope(NEOMME).sections(Sections::TwoDealt, [0, 0, 0]).unread(&["rope_scaling"]),
     family("nomic_bert", Halves, [12, 768, 12, 2048]).base(1e3),
     family("olmo", Halves, [32, 4096, 32, 2048]),
     family("olmo2", Halves, [32, 4096, 32, 2048]),
@@ -408,6 +433,8 @@ pub(super) const FAMILIES: &[Family] = &[
     family("qwen3_omni_moe_text", Halves, [28, 2048, 28, 32768]).base(1e6).sections(Sections::Dealt, [24, 20, 20]),
     family("qwen3_vl_moe_text", Halves, [24, 2048, 16, 128000]).base(5e5).sections(Sections::Dealt, [24, 20, 20]),
     family("qwen3_vl_text", Halves, [32, 4096, 32, 128000]).base(5e5).d_head(128).sections(Sections::Dealt, [24, 20, 20]),
+    family("qwen4_exp_text", Halves, [40, 2048, 16, 32768]).share(1.0).d_head(256).kinds(LinearBut(4, "full_attention_interval"))
+        .sections(Sections::Dealt, [11, 11, 10]),
     family("recurrent_gemma", Halves, [26, 2560, 10, 0]).scalings(Scalings::None).share(0.5).kinds(Blocks).window(2048)
         .windows(Windows::Named("attention_window_size")),
     family("roformer", Interleaved, [12, 768, 12, 1536]).divided().rope(Rope::Fixed).unread(&["rotary_value"]),
@@ -417,10 +444,20 @@ pub(super) const FAMILIES: &[Family] = &[
     family("solar_open", Halves, [48, 4096, 64, 131072]).base(1e6).whole_only().d_head(128),
     family("stablelm", Halves, [32, 2560, 32, 4096]).share(0.25),
     family("starcoder2", Halves, [30, 3072, 24, 4096]).everywhere(),
+    family("step3p5", Halves, [45, 4096, 64, 128000]).d_head(128).share(1.0).kinds(Full).rope(Rope::Lists)
+        .unread(&["use_bidirectional_attention"]),
+    family("t5_gemma_module", Halves, [26, 2304, 8, 8192]).d_head(256).kinds(LastOf(2, "")).window(4096),
     family("t5gemma2_decoder", Halves, [26, 2304, 8, 131072]).d_head(256).kinds(LastOf(6, "sliding_window_pattern")).window(4096)
         .rope(GEMMA3),
+    family("t5gemma2_text", Halves, [26, 2304, 8, 131072]).d_head(256).kinds(LastOf(6, "sliding_window_pattern")).window(4096)
+        .rope(GEMMA3).windows(Windows::Split),
     family("ultrabert", Halves, [32, 4096, 32, 32768]).kinds(ByWindow(3, "attention_windows")).window(128).rope(ULTRABERT)
         .windows(Windows::FirstOf("attention_windows")).unread(&["rope_theta"]),
+    family("unlimited_ocr_text", Halves, [12, 1280, 10, 32768]).divided().kinds(Rule(|_, _| PROMPT)).window(128),
     family("vaultgemma", Halves, [26, 2304, 8, 8192]).d_head(256).kinds(LastOf(2, "")).window(4096),
+    family("voxtral_realtime_text", Halves, [32, 4096, 32, 131072]).everywhere().window(4096),
     family("youtu", Interleaved, [32, 2048, 16, 131072]).latent(128, 64).interleave_flag(),
+    family("zamba2", Halves, [54, 2560, 32, 4096]).width(Width::Twice).kinds(Zamba)
+        .rotates(Rotates::If("use_mem_rope", When::Flag(true, false))).unread(&["use_long_context"]),
+    family("zaya", Halves, [40, 2048, 8, 131072]).d_head(128).share(1.0).kinds(Hybrid).rope(ZAYA),
 ];

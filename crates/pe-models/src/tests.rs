@@ -4,9 +4,12 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use burn::tensor::Device;
+use burn::tensor::{Device, Tensor};
 use pe_burn::scaling::{Dynamic, Fields, Linear, Llama3, Longrope, Yarn};
-use pe_burn::{Layout, PositionError, RopeScaling, RotaryPositionalEncodingConfig};
+use pe_burn::{
+    Coordinates, Layout, PositionError, Positions, RopeScaling, RotaryPositionalEncodingConfig,
+    Rotate,
+};
 use serde_json::json;
 
 use crate::table::FAMILIES;
@@ -267,6 +270,30 @@ fn layers_that_differ_have_no_common_rotation() {
     assert_eq!(modules.iter().filter(|module| module.is_some()).count(), 4);
 }
 
+/// The formula of NeoMME's code: pairs turn by the row and the column in turn, with the frequencies of a line.
+#[test]
+fn rows_and_columns_take_turns() {
+    let file = json!({"model_type": "neomme", "num_hidden_layers": 1, "head_dim": 8, "rope_parameters":
+        {"full_attention": {"rope_theta": 1e4, "partial_rotary_factor": 1}}});
+    let device = Device::flex();
+    let rope = model(file).init_rotary(&device).unwrap().remove(0).unwrap();
+    let places = Coordinates::new([[3.0, 5.0]]).unwrap();
+    let q = Tensor::<4>::from_data([[[[1.0_f32, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0]]]], &device);
+    let turned = rope.rotate_queries(q, &Positions::from(places));
+    let turned: Vec<f32> = turned.into_data().iter::<f32>().collect();
+    for (pair, place) in [3.0_f64, 5.0, 3.0, 5.0].into_iter().enumerate() {
+        let angle = place * 10.0_f64.powi(-(pair as i32));
+        assert!(
+            (f64::from(turned[pair]) - angle.cos()).abs() < 1e-6,
+            "{turned:?}"
+        );
+        assert!(
+            (f64::from(turned[pair + 4]) - angle.sin()).abs() < 1e-6,
+            "{turned:?}"
+        );
+    }
+}
+
 #[test]
 fn layers_without_attention_are_told_apart() {
     let qwen = json!({"model_type": "qwen3_next", "num_hidden_layers": 8, "head_dim": 64});
@@ -361,7 +388,7 @@ fn what_a_model_lacks_is_named() {
     }
     let message = message("no_such", json!({}));
     let expected =
-        "there is no model type named \"no_such\"; there are: the 211 that docs/models.md lists";
+        "there is no model type named \"no_such\"; there are: the 229 that docs/models.md lists";
     assert_eq!(message, expected);
     for (file, words) in [
         (json!({"num_hidden_layers": 1e18}), "must be at most 10000"),

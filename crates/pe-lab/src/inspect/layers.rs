@@ -89,6 +89,8 @@ impl Group {
         let attention = match positions.span {
             AttentionSpan::Full => "full".to_string(),
             AttentionSpan::Sliding(window) => format!("sliding {window}"),
+            AttentionSpan::Around { before, after } => format!("{before} before, {after} after"),
+            AttentionSpan::PromptAndSliding(window) => format!("prompt, sliding {window}"),
             AttentionSpan::Chunked(length) => format!("chunked {length}"),
             AttentionSpan::Window => "window".to_string(),
             AttentionSpan::None => "none".to_string(),

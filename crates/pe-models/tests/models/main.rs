@@ -2,6 +2,7 @@
 //! written by `tests/peers/model_types.py`.
 
 mod fields;
+mod sides;
 mod towers;
 mod unrotated;
 mod wrappers;
@@ -65,9 +66,20 @@ enum Window {
 impl Window {
     fn is(self, span: AttentionSpan, is_encoder: bool) -> bool {
         match (self, span) {
-            (Self::Called(_), _) if is_encoder => true,
+            (Self::Called(called), AttentionSpan::Sliding(window)) if is_encoder => {
+                called == window || called == window + 1
+            }
             (Self::Called(window), span) => span == AttentionSpan::Sliding(window),
+            // Without a cache all tokens are a prompt.
+            (Self::Shown(None, _), AttentionSpan::PromptAndSliding(_)) => true,
             (Self::Shown(None, _), span) => span == AttentionSpan::Full,
+            (
+                Self::Shown(before, after),
+                AttentionSpan::Around {
+                    before: b,
+                    after: a,
+                },
+            ) => (before, after) == (Some(b), Some(a)),
             (Self::Shown(Some(before), _), AttentionSpan::Chunked(length)) => {
                 before == ((1 << 30) - 1) % length
             }
@@ -84,9 +96,10 @@ impl Window {
 }
 
 /// Encoders with windows: their code takes a window as the number of keys on one side, and one more.
-const BOTH_WAYS: [&str; 4] = [
+const BOTH_WAYS: [&str; 5] = [
     "embedding_gemma2_text",
     "modernbert",
+    "neomme",
     "openai_privacy_filter",
     "ultrabert",
 ];
@@ -159,6 +172,16 @@ fn difference(
     runs: &[Vec<usize>],
 ) -> Result<Option<String>, PositionError> {
     let model = HfConfig::from_json(&file.to_string())?;
+    difference_of(grown, name, &model, expected, runs)
+}
+
+fn difference_of(
+    grown: &mut Grown,
+    name: &str,
+    model: &HfConfig,
+    expected: &[Group],
+    runs: &[Vec<usize>],
+) -> Result<Option<String>, PositionError> {
     let layers = model.layers()?;
     let modules = model.init_rotary(&Device::flex())?.into_iter();
     let modules: Vec<_> = modules

@@ -1,12 +1,14 @@
 //! The towers of images, video and sound: `tests/peers/values/towers.json`, written by `tests/peers/towers.py`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use burn::tensor::{DType, Device, Tensor, TensorData};
 use pe_burn::{Coordinates, Positions, Rotate};
-use pe_models::{HfConfig, Places};
+use pe_models::{AttentionSpan, HfConfig, LayerPositions, Places};
 use serde::Deserialize;
 use serde_json::Value;
+
+use crate::Window;
 
 #[derive(Deserialize)]
 struct File {
@@ -36,6 +38,32 @@ struct Case {
     x: Vec<Vec<f64>>,
     #[serde(default)]
     rotated: Vec<Vec<f64>>,
+    /// For each layer with attention the keys that its mask shows, or else the tokens of its longest piece.
+    #[serde(default)]
+    spans: Vec<Window>,
+}
+
+impl Case {
+    /// Whether the layers see what the tower's own code lets them see; `None` where that did not run.
+    fn sees_as_its_code(&self, layers: &[LayerPositions]) -> Option<bool> {
+        let piece = |window: &Window| match window {
+            Window::Called(piece) => Some(*piece),
+            Window::Shown(..) => None,
+        };
+        let longest = self.spans.iter().filter_map(piece).max();
+        let ours = layers
+            .iter()
+            .filter(|layer| layer.span != AttentionSpan::None);
+        let ours: Vec<AttentionSpan> = ours.map(|layer| layer.span).collect();
+        let is_same = |(window, span): (&Window, AttentionSpan)| match (piece(window), span) {
+            (None, span) => window.is(span, false),
+            (piece, AttentionSpan::Full) => piece == longest,
+            (piece, AttentionSpan::Window) => piece < longest,
+            _ => false,
+        };
+        (!self.spans.is_empty())
+            .then(|| ours.len() == self.spans.len() && self.spans.iter().zip(ours).all(is_same))
+    }
 }
 
 /// How far ours is from theirs, by the largest entry.
@@ -99,7 +127,7 @@ fn towers_of_transformers() {
         serde_json::from_str(include_str!("../../../../tests/peers/values/towers.json")).unwrap();
     assert_eq!(file.version, "5.23.0");
     let mut equal: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    let (mut lines, mut wrong, mut files) = (Vec::new(), Vec::new(), 0);
+    let (mut lines, mut wrong, mut files, mut seen) = (Vec::new(), Vec::new(), 0, BTreeSet::new());
     for Tower { name, kind, cases } in &file.towers {
         let mut reason = None;
         for case in cases.iter().filter(|case| case.raises.is_none()) {
@@ -111,6 +139,15 @@ fn towers_of_transformers() {
                     wrong.push(format!("{name}, {}: {error}", case.what))
                 }
                 Err(_) => {}
+            }
+            let layers = HfConfig::from_json(&case.file.to_string()).and_then(|file| file.layers());
+            match layers
+                .ok()
+                .and_then(|layers| case.sees_as_its_code(&layers))
+            {
+                Some(true) => drop(seen.insert(name)),
+                Some(false) => wrong.push(format!("{name}, {}: {:?}", case.what, case.spans)),
+                None => {}
             }
         }
         if !cases.iter().any(|case| case.raises.is_none()) {
@@ -141,12 +178,17 @@ fn towers_of_transformers() {
         .iter()
         .map(|(kind, names)| format!("{} {kind}", names.len()))
         .collect();
-    println!("{files} files: {}", counts.join(", "));
     let table = format!("| tower | | |\n|---|---|---|\n{}\n", lines.join("\n"));
     let docs = include_str!("../../../../docs/models.md");
+    let counts = format!(
+        "Of these {} types {} are read ({}), in {files} files, and which keys a layer sees is equal in {}",
+        lines.len(),
+        equal.values().map(Vec::len).sum::<usize>(),
+        counts.join(", "),
+        seen.len()
+    );
     assert!(
-        docs.contains(&table),
-        "docs/models.md should have, of {files} files ({}):\n{table}",
-        counts.join(", ")
+        docs.contains(&table) && docs.replace('\n', " ").contains(&counts),
+        "docs/models.md should have: {counts}\n{table}"
     );
 }
