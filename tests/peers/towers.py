@@ -46,6 +46,7 @@ OWN = {
     "sam3_vit_model": {"global_attn_indexes": [1], "window_size": 2},
     "moonshine": {"encoder_num_attention_heads": 4},
     "lfm3_vl_vision": {"num_hidden_layers": 4},  # the third is the first that rotates
+    "nemotron3_5_transcribe_word_timestamp": {"blank_token_id": 63},
     "sam2_video": {"memory_attention_hidden_size": 64, "memory_attention_num_attention_heads": 2},
     "sam3_tracker_video": {"memory_attention_hidden_size": 64, "memory_attention_downsample_rate": 2},
     "edgetam_video": {"memory_attention_hidden_size": 64},

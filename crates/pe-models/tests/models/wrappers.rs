@@ -132,7 +132,8 @@ fn parts_that_name_no_type_have_that_of_their_model() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    let counts = format!("Of {texts} models with a part about text of these tables {read} are read");
+    let counts =
+        format!("Of {texts} models with a part about text of these tables {read} are read");
     let docs = include_str!("../../../../docs/models.md").replace('\n', " ");
     assert!(
         docs.contains(&counts),
