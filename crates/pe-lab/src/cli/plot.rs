@@ -16,18 +16,25 @@ use crate::plot::{Encoding, clocks, curves, distance, frequencies, heatmap, simi
 pub(super) struct PlotArgs {
     #[command(subcommand)]
     kind: Kind,
-    #[command(flatten)]
-    picture: Picture,
 }
 
 #[derive(Clone, Debug, Subcommand)]
 enum Kind {
     /// The whole table: a row for each position, a colour for each value
-    Heatmap(TableRows),
+    Heatmap {
+        #[command(flatten)]
+        table: Table,
+        #[command(flatten)]
+        run: Run,
+        #[command(flatten)]
+        out: Out,
+    },
     /// A few columns over the positions, and a few positions over the columns
     Curves {
         #[command(flatten)]
-        rows: TableRows,
+        table: Table,
+        #[command(flatten)]
+        run: Run,
         /// Columns to draw over the positions, separated by commas
         ///
         /// Without --positions nothing else is drawn. [default: four sines, each slower than the one before]
@@ -38,6 +45,8 @@ enum Kind {
         /// Without --columns nothing else is drawn. [default: 0,1,10]
         #[arg(long, value_delimiter = ',', value_name = "P,Q")]
         positions: Option<Vec<usize>>,
+        #[command(flatten)]
+        out: Out,
     },
     /// The frequency of each pair of columns, for several bases
     Frequencies {
@@ -53,6 +62,8 @@ enum Kind {
             allow_negative_numbers = true
         )]
         bases: Vec<f64>,
+        #[command(flatten)]
+        out: Out,
     },
     /// Pairs of columns as the hands of clocks: a dot on a circle for each position
     Clocks {
@@ -67,9 +78,18 @@ enum Kind {
         /// Pairs to draw; pair 0 is the fastest [default: six of them]
         #[arg(long, value_delimiter = ',', value_name = "I,J")]
         pairs: Option<Vec<usize>>,
+        #[command(flatten)]
+        out: Out,
     },
     /// How similar any two positions are: the cosine between their rows
-    Similarity(TableRows),
+    Similarity {
+        #[command(flatten)]
+        table: Table,
+        #[command(flatten)]
+        run: Run,
+        #[command(flatten)]
+        out: Out,
+    },
     /// The score of an equal query and key over their distance, with RoPE, for several bases
     Rotary {
         /// Width of a head
@@ -87,6 +107,8 @@ enum Kind {
         /// The largest distance
         #[arg(long, default_value_t = 256, value_name = "N")]
         reach: usize,
+        #[command(flatten)]
+        out: Out,
     },
     /// What each head of ALiBi adds to a score, over the distance
     Alibi {
@@ -96,10 +118,11 @@ enum Kind {
         /// The largest distance
         #[arg(long, default_value_t = 64, value_name = "N")]
         reach: usize,
+        #[command(flatten)]
+        out: Out,
     },
 }
 
-/// A sinusoidal table.
 #[derive(Clone, Debug, Args)]
 struct Table {
     /// Width of the encoding: the number of columns
@@ -113,11 +136,8 @@ struct Table {
     layout: LayoutName,
 }
 
-/// A run of rows of a sinusoidal table.
 #[derive(Clone, Debug, Args)]
-struct TableRows {
-    #[command(flatten)]
-    table: Table,
+struct Run {
     /// How many positions to draw
     #[arg(long, default_value_t = 100, value_name = "N")]
     seq_len: usize,
@@ -126,16 +146,15 @@ struct TableRows {
     start: usize,
 }
 
-/// The file of a picture.
 #[derive(Clone, Debug, Args)]
-struct Picture {
+struct Out {
     /// The file to write: .svg, .png or .pdf [default: pe-lab-KIND.svg]
     ///
     /// A .pdf takes a build with the feature pdf.
-    #[arg(long, value_name = "FILE", global = true)]
+    #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Leave out the title, for a paper, where a caption takes its place
-    #[arg(long, global = true)]
+    #[arg(long)]
     no_titles: bool,
 }
 
@@ -157,34 +176,44 @@ impl Table {
     }
 }
 
-impl TableRows {
-    fn encoding(&self) -> Result<Encoding, LabError> {
-        self.table.encoding(self.start, self.seq_len)
-    }
-}
-
 impl Kind {
     fn name(&self) -> &'static str {
         match self {
-            Self::Heatmap(_) => "heatmap",
+            Self::Heatmap { .. } => "heatmap",
             Self::Curves { .. } => "curves",
             Self::Frequencies { .. } => "frequencies",
             Self::Clocks { .. } => "clocks",
-            Self::Similarity(_) => "similarity",
+            Self::Similarity { .. } => "similarity",
             Self::Rotary { .. } => "rotary",
             Self::Alibi { .. } => "alibi",
         }
     }
 
+    fn out(&self) -> &Out {
+        match self {
+            Self::Heatmap { out, .. }
+            | Self::Curves { out, .. }
+            | Self::Frequencies { out, .. }
+            | Self::Clocks { out, .. }
+            | Self::Similarity { out, .. }
+            | Self::Rotary { out, .. }
+            | Self::Alibi { out, .. } => out,
+        }
+    }
+
     fn svg(&self) -> Result<String, LabError> {
         match self {
-            Self::Heatmap(rows) => heatmap::svg(&rows.encoding()?),
+            Self::Heatmap { table, run, .. } => {
+                heatmap::svg(&table.encoding(run.start, run.seq_len)?)
+            }
             Self::Curves {
-                rows,
+                table,
+                run,
                 columns,
                 positions,
+                ..
             } => {
-                let encoding = rows.encoding()?;
+                let encoding = table.encoding(run.start, run.seq_len)?;
                 let (columns, positions) = match (columns.clone(), positions.clone()) {
                     (None, None) => (
                         curves::default_columns(&encoding),
@@ -196,43 +225,45 @@ impl Kind {
                 };
                 curves::svg(&encoding, &columns, &positions)
             }
-            Self::Frequencies { d_model, bases } => frequencies::svg(*d_model, bases),
+            Self::Frequencies { d_model, bases, .. } => frequencies::svg(*d_model, bases),
             Self::Clocks {
                 table,
                 seq_len,
                 start,
                 pairs,
+                ..
             } => {
                 let encoding = table.encoding(*start, *seq_len)?;
-                let pairs = pairs.clone();
-                clocks::svg(
-                    &encoding,
-                    &pairs.unwrap_or_else(|| clocks::default_pairs(&encoding)),
-                )
+                let pairs = pairs
+                    .clone()
+                    .unwrap_or_else(|| clocks::default_pairs(&encoding));
+                clocks::svg(&encoding, &pairs)
             }
-            Self::Similarity(rows) => similarity::of(&rows.encoding()?),
+            Self::Similarity { table, run, .. } => {
+                similarity::of(&table.encoding(run.start, run.seq_len)?)
+            }
             Self::Rotary {
                 d_head,
                 bases,
                 reach,
+                ..
             } => distance::rotary(*d_head, bases, *reach),
-            Self::Alibi { heads, reach } => distance::alibi(*heads, *reach),
+            Self::Alibi { heads, reach, .. } => distance::alibi(*heads, *reach),
         }
     }
 }
 
 /// Draws a picture, and prints the name of its file.
 pub(super) fn run(args: &PlotArgs) -> Result<u8, LabError> {
-    let PlotArgs { kind, picture } = args;
-    let file = match &picture.out {
+    let file = match &args.kind.out().out {
         Some(file) => file.clone(),
-        None => PathBuf::from(format!("pe-lab-{}.svg", kind.name())),
+        None => PathBuf::from(format!("pe-lab-{}.svg", args.kind.name())),
     };
     // Checked first, so that no work is lost: the name of the file, and whether it can be written there.
     Format::of(&file)?;
     check_place(&file)?;
-    let svg = kind.svg()?;
-    match picture.no_titles {
+    let svg = args.kind.svg()?;
+    match args.kind.out().no_titles {
         true => write(&without_title(&svg), &Entry::named(&file))?,
         false => write(&svg, &Entry::named(&file))?,
     }
