@@ -63,8 +63,10 @@ fn the_table_is_sorted_and_its_parameters_can_be_read() {
             None => of_width(64),
             Some(_) => of_width(64).or_else(|_| of_width(128)),
         };
+        // Without fields of its own HRM turns 2 times, each time its first stack 3 times and its second once.
+        let turns = if family.name == "hrm_text" { 8 } else { 1 };
         if !own_kinds.contains(&family.name) {
-            assert_eq!(layers.unwrap().len(), 12, "{}", family.name);
+            assert_eq!(layers.unwrap().len(), 12 * turns, "{}", family.name);
         }
     }
 }

@@ -199,10 +199,8 @@ fn write_and_show(
         false => placed::write(to, write)?,
     };
     how.print(&report.json()?, &how.text(&report), &files, to);
-    if !how.quiet {
-        if let Some(line) = provenance(&outcomes.results) {
-            tell(&line);
-        }
+    if let Some(line) = provenance(&outcomes.results).filter(|_| !how.quiet) {
+        tell(&line);
     }
     for (trial, reason) in &outcomes.missing {
         if let Some(reason) = reason {

@@ -57,7 +57,7 @@ fn every_sample_follows_the_second_definition() {
 fn floors_are_what_they_are_said_to_be() {
     for row in rows() {
         let (task, name) = (row.task, row.task.name());
-        for n in row.is_best {
+        for n in row.best_at {
             let best = (row.best_blind)(*n);
             assert!((best - task.floor(*n)).abs() < 1e-12, "{name} {n}: {best}");
         }

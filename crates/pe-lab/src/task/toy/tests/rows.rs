@@ -6,26 +6,28 @@ use super::super::super::*;
 use super::super::testing::{Pairs, Rule, asked, best_blind, blind_rule, follows, mode};
 use super::super::*;
 
+/// From the tokens to (position, class).
+type Definition = fn(&[usize]) -> Pairs;
+
 /// What one task is compared with.
 pub struct Row {
     pub task: &'static dyn Task,
     /// The character that stands for each token below. BOS is `^`, and EOS `$`.
     pub symbols: &'static str,
-    pub asked: fn(&[usize]) -> Pairs,
+    pub asked: Definition,
     pub prompted: fn(&[usize]) -> Prompted,
-    pub follows: fn(fn(&[usize]) -> Pairs),
+    pub follows: fn(Definition),
     pub best_blind: fn(usize) -> f64,
     pub blind_rule: fn(usize, Rule) -> f64,
     /// SHA-256 of its samples.
     pub digest: &'static str,
-    /// From the tokens to (position, class).
-    pub definition: fn(&[usize]) -> Pairs,
+    pub definition: Definition,
     /// Tokens, and below them the class that is asked for at each, from BOS on.
     pub by_hand: &'static [[&'static str; 2]],
     /// Tokens, and what a decoder reads and writes of them.
     pub written: &'static [[&'static str; 3]],
     /// Lengths at which the floor is the best of all answers without positions.
-    pub is_best: &'static [usize],
+    pub best_at: &'static [usize],
     /// An answer without positions that scores the floor at these lengths, but for this much.
     pub scored_by: Option<(Rule, &'static [usize], f64)>,
 }
@@ -34,7 +36,7 @@ fn row<T: Toy + 'static>(
     task: &'static T,
     symbols: &'static str,
     digest: &'static str,
-    definition: fn(&[usize]) -> Pairs,
+    definition: Definition,
 ) -> Row {
     Row {
         task,
@@ -48,7 +50,7 @@ fn row<T: Toy + 'static>(
         definition,
         by_hand: &[],
         written: &[],
-        is_best: &[],
+        best_at: &[],
         scored_by: None,
     }
 }
@@ -62,8 +64,8 @@ impl Row {
         Self { written, ..self }
     }
 
-    fn is_best(self, is_best: &'static [usize]) -> Self {
-        Self { is_best, ..self }
+    fn best_at(self, best_at: &'static [usize]) -> Self {
+        Self { best_at, ..self }
     }
 
     fn scored_by(self, rule: Rule, lengths: &'static [usize], error: f64) -> Self {
@@ -124,7 +126,7 @@ fn bucket_sort() -> Row {
         },
     )
     .by_hand(&[["3073", ".0337"], ["65411", ".11456"]])
-    .is_best(&[4, 5, 6])
+    .best_at(&[4, 5, 6])
     .scored_by(|counts, _| mode(counts), &[20, 80], 0.003)
 }
 
@@ -151,7 +153,7 @@ fn reverse() -> Row {
     )
     .by_hand(&[["3140", ".0413"], ["77256", ".65277"]])
     .written(&[["3140", "^3140$", "0413"]])
-    .is_best(&[5])
+    .best_at(&[5])
     .scored_by(|counts, _| mode(counts), &[10, 21, 80], 0.003)
 }
 
@@ -170,7 +172,7 @@ fn odds_first() -> Row {
         },
     )
     .by_hand(&[["3140", ".3410"], ["01234", ".02413"]])
-    .is_best(&[4, 5, 6])
+    .best_at(&[4, 5, 6])
 }
 
 fn shift3() -> Row {
@@ -181,7 +183,7 @@ fn shift3() -> Row {
         |x| (4..=x.len()).map(|i| (i, x[i - 3 - 1])).collect(),
     )
     .by_hand(&[["5002", "....5"], ["123456", "....123"], ["12", ""]])
-    .is_best(&[4, 5, 6])
+    .best_at(&[4, 5, 6])
     // The mode of the bag without the own token.
     .scored_by(
         |counts, own| {
@@ -202,7 +204,7 @@ fn pos_mod4() -> Row {
         |x| in_order([0, 1, 2, 3].into_iter().cycle().take(x.len())),
     )
     .by_hand(&[["777777", ".012301"], ["012345", ".012301"]])
-    .is_best(&[4, 5, 6])
+    .best_at(&[4, 5, 6])
 }
 
 fn prev_occurrence() -> Row {
@@ -221,7 +223,7 @@ fn prev_occurrence() -> Row {
         ["31313", ".88131"],
         ["2527222", ".8858722"],
     ])
-    .is_best(&[4, 5, 6])
+    .best_at(&[4, 5, 6])
     // "None" with probability 1/k against the mode with (k − 1) M / (k n).
     .scored_by(
         |counts, own| match mode(counts) {
@@ -245,7 +247,7 @@ fn first_eq_last() -> Row {
         },
     )
     .by_hand(&[["0110", "1"], ["10001", "1"], ["0001", "0"], ["11110", "0"]])
-    .is_best(&[4, 5, 10, 13])
+    .best_at(&[4, 5, 10, 13])
     // Equal ends are the likelier answer where the counts differ by more than √n.
     .scored_by(
         |counts, _| {
