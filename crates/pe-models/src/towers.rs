@@ -51,7 +51,6 @@ pub(super) const TOWERS: &[Family] = &[
     tower("muse_glimmer_vision", Halves, [50, 1536, 16], WidthHeight).places(Places::Patch(1)).kinds(OF_MUSE),
     tower("muse_spark_vision", Halves, [50, 1536, 16], WidthHeight).places(Places::Patch(1)).kinds(OF_MUSE),
     family("nemotron3_5_transcribe_asr_audio", Halves, [32, 1280, 10, 5000]).share(0.5).rope(OF_LINE),
-    family("nemotron3_5_transcribe_word_timestamp", Halves, [2, 1280, 16, 5000]).share(0.5).rope(OF_LINE),
     family("nemotron3_diarization_audio", Halves, [31, 512, 8, 5000]).share(1.0),
     family("neucodec", Halves, [12, 1024, 16, 4096]).d_head(64),
     tower("paddleocr_vl_vision", Halves, [27, 1152, 16], HeightWidth),
