@@ -101,10 +101,10 @@ impl HfConfig {
     /// Adds what the class of the whole gives its text where the file leaves it out.
     fn new(mut fields: Fields) -> Self {
         let name = "text_config";
-        let given = WHOLES.iter().find(|(outers, _)| {
-            let outer = fields.text("model_type").ok().flatten();
-            outer.is_some_and(|outer| outers.split(' ').any(|of| of == outer))
-        });
+        let outer = fields.text("model_type").ok().flatten();
+        let given = WHOLES
+            .iter()
+            .find(|(outers, _)| outers.split(' ').any(|of| Some(of) == outer));
         if let (Some((_, usual)), Ok(Some(text))) = (given, fields.group(name)) {
             let usual = serde_json::from_str::<Fields>(usual);
             let mut own = usual.expect("the table has valid JSON");
