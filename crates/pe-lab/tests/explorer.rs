@@ -55,23 +55,18 @@ fn bad_values_are_refused_with_name_value_and_bound() {
             let [query, name, value, bound] = parts[..] else {
                 panic!("{row}")
             };
-            for path in ["/api/numbers", "/api/rows"] {
-                let answer = get(port, &format!("{path}?{query}"));
-                assert_eq!(answer.status, 400, "{query}");
-                let said = answer.json();
-                let is_other = path == "/api/rows"
-                    && !query.contains("sinusoidal")
-                    && said["name"] == "scheme";
-                let is_bound = said["bound"].as_str().unwrap().starts_with(bound);
-                assert!(
-                    is_other || (said["name"] == name && said["value"] == value && is_bound),
-                    "{query}: {said}"
-                );
-                assert!(
-                    said["error"].as_str().unwrap().contains(" must be "),
-                    "{said}"
-                );
-            }
+            let answer = get(port, &format!("/api/numbers?{query}"));
+            assert_eq!(answer.status, 400, "{query}");
+            let said = answer.json();
+            let is_bound = said["bound"].as_str().unwrap().starts_with(bound);
+            assert!(
+                said["name"] == name && said["value"] == value && is_bound,
+                "{query}: {said}"
+            );
+            assert!(
+                said["error"].as_str().unwrap().contains(" must be "),
+                "{said}"
+            );
         }
         let past = get(
             port,
@@ -244,7 +239,6 @@ fn the_numbers_are_those_of_the_library() {
 fn a_change_is_computed_within_50_ms() {
     serving(None, |port| {
         for query in [
-            "/api/rows?scheme=sinusoidal&d_model=1024&count=256&every=1000000&start=123456789",
             "/api/numbers?scheme=sinusoidal&d_model=1024&count=256&every=1000000&start=123456789&position=1000000000",
             "/api/numbers?scheme=rotary&d_head=512&scaling=yarn&query=500000000&reach=500000000",
             "/api/numbers?scheme=rotary&d_head=512&scaling=longrope&query=500000000&reach=500000000",

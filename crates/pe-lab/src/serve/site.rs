@@ -93,8 +93,7 @@ impl Site {
         let json = |json: Vec<u8>| Response::new(200, JSON, json);
         let computed = match request.path.as_str() {
             "/api/schemes" => Ok(json(explore::schemes())),
-            "/api/numbers" => explore::numbers(&request.query).map(json),
-            "/api/rows" => explore::rows(&request.query)
+            "/api/numbers" => explore::numbers(&request.query)
                 .map(|bytes| Response::new(200, "application/octet-stream", bytes)),
             "/api/study" => Ok(json(match &self.study {
                 None => br#"{"state":"none"}"#.to_vec(),

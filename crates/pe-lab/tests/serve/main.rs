@@ -310,7 +310,7 @@ fn the_token_is_not_among_the_arguments_of_a_program() {
 #[test]
 fn a_thousand_requests_at_once_beside_idle_connections() {
     serving(None, |port| {
-        let expected = get(port, "/api/rows?scheme=sinusoidal").body;
+        let expected = get(port, "/api/numbers?scheme=sinusoidal").body;
         // Connections that say nothing, as browsers open them ahead.
         let idle: Vec<_> = (0..40)
             .map(|_| TcpStream::connect(("127.0.0.1", port)).unwrap())
@@ -320,7 +320,7 @@ fn a_thousand_requests_at_once_beside_idle_connections() {
             for _ in 0..1_000 {
                 let one = || {
                     all.wait();
-                    let answer = get(port, "/api/rows?scheme=sinusoidal");
+                    let answer = get(port, "/api/numbers?scheme=sinusoidal");
                     assert_eq!((answer.status, &answer.body), (200, &expected));
                 };
                 thread::Builder::new()

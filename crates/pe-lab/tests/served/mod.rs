@@ -78,20 +78,24 @@ pub fn get(port: u16, target: &str) -> Answer {
     ask(port, &format!("GET {target}"), "")
 }
 
-pub fn numbers(port: u16, query: &str) -> Value {
+/// The numbers of a scheme: a line of JSON, and the rows of its table behind it.
+fn numbers_and_rows(port: u16, query: &str) -> (Value, Vec<f32>) {
     let answer = get(port, &format!("/api/numbers?{query}"));
     assert_eq!(answer.status, 200, "{query}: {}", answer.text());
-    answer.json()
+    let end = answer.body.iter().position(|byte| *byte == b'\n').unwrap();
+    let (each, rest) = answer.body[end + 1..].as_chunks::<4>();
+    assert!(rest.is_empty());
+    let rows = each.iter().map(|bytes| f32::from_le_bytes(*bytes));
+    let numbers = serde_json::from_slice(&answer.body[..end]).unwrap();
+    (numbers, rows.collect())
+}
+
+pub fn numbers(port: u16, query: &str) -> Value {
+    numbers_and_rows(port, query).0
 }
 
 pub fn rows(port: u16, query: &str) -> Vec<f32> {
-    let answer = get(port, &format!("/api/rows?{query}"));
-    assert_eq!(answer.status, 200, "{query}");
-    let (each, rest) = answer.body.as_chunks::<4>();
-    assert!(rest.is_empty());
-    each.iter()
-        .map(|bytes| f32::from_le_bytes(*bytes))
-        .collect()
+    numbers_and_rows(port, query).1
 }
 
 pub fn floats(value: &Value) -> Vec<f64> {

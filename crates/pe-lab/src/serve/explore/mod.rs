@@ -104,24 +104,19 @@ pub fn schemes() -> Vec<u8> {
     json(&serde_json::json!({"schemes": SCHEMES, "shades": shades, "lines": lines}))
 }
 
-/// The numbers of a scheme with the settings of an address, as JSON.
+/// The numbers of a scheme with the settings of an address: a line of JSON and, behind it, the rows of a table if the
+/// scheme has one, as `f32`, little-endian, row by row. One answer has both, since each request costs a browser more
+/// time than most numbers cost here.
 pub fn numbers(query: &str) -> Result<Vec<u8>, Refusal> {
     let (scheme, values) = asked(query)?;
-    Ok(json(&(scheme.numbers)(&values)?))
-}
-
-/// The rows of a table with the settings of an address: `f32`, little-endian, row by row.
-pub fn rows(query: &str) -> Result<Vec<u8>, Refusal> {
-    let (scheme, values) = asked(query)?;
-    if scheme.view != View::Table {
-        return Err(Refusal {
-            name: "scheme".into(),
-            value: scheme.name.into(),
-            bound: "sinusoidal, the one with a table".into(),
-        });
+    let numbers = (scheme.numbers)(&values)?;
+    let mut bytes = json(&numbers);
+    bytes.push(b'\n');
+    bytes.reserve_exact(4 * numbers.rows.len());
+    for value in &numbers.rows {
+        bytes.extend_from_slice(&value.to_le_bytes());
     }
-    let rows = sinusoidal::rows(&values)?;
-    Ok(rows.iter().flat_map(|value| value.to_le_bytes()).collect())
+    Ok(bytes)
 }
 
 fn asked(query: &str) -> Result<(&'static Scheme, Values), Refusal> {
@@ -198,6 +193,5 @@ mod tests {
         ] {
             assert!(numbers(query).is_err(), "{query}");
         }
-        assert_eq!(rows("scheme=t5").unwrap_err().name, "scheme");
     }
 }

@@ -18,6 +18,9 @@ pub struct Numbers {
     pub positions: Vec<usize>,
     /// Table: the number of columns.
     pub columns: usize,
+    /// Table: the rows, one behind the other. They are no part of the JSON.
+    #[serde(skip)]
+    pub rows: Vec<f32>,
     /// Table: the columns of the sine and of the cosine of a few pairs, with the index of the pair.
     pub pairs: Vec<(usize, usize, Option<usize>)>,
     /// Table: the similarity of every row to that of the chosen position.

@@ -121,11 +121,6 @@ fn positions(values: &Values) -> Result<Vec<usize>, Refusal> {
     Ok((0..count).map(|i| start + i * every).collect())
 }
 
-/// The rows of the table, one behind the other.
-pub fn rows(values: &Values) -> Result<Vec<f32>, Refusal> {
-    Ok(spectrum(values)?.rows_at(&positions(values)?)?)
-}
-
 pub fn numbers(values: &Values) -> Result<Numbers, Refusal> {
     let spectrum = spectrum(values)?;
     let positions = positions(values)?;
@@ -153,6 +148,7 @@ pub fn numbers(values: &Values) -> Result<Numbers, Refusal> {
         facts,
         code: code(values),
         columns: spectrum.d_model(),
+        rows: spectrum.rows_at(&positions)?,
         pairs: pairs(&spectrum),
         similarity,
         frequencies: vec![Line {

@@ -6,6 +6,13 @@ import { Pictures } from "./pictures.js";
 /** What the server can compute, asked for once. */
 export const look = fetch("/api/schemes").then((answer) => answer.json());
 
+/** An answer: a line of JSON and, behind it, the rows of a table. */
+function read(buffer) {
+  const end = new Uint8Array(buffer).indexOf(10);
+  const numbers = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 0, end)));
+  return [numbers, new Float32Array(buffer.slice(end + 1))];
+}
+
 export class Panel {
   /**
    * `state` is a map of settings, `scheme` among them. `only` names the pictures and `controls` the settings
@@ -66,13 +73,11 @@ export class Panel {
       const query = this.wanted;
       const pictures = this.pictures;
       try {
-        const ask = (path) => fetch(`${path}?${query}`);
-        const answers = await Promise.all(pictures.needsRows ? [ask("/api/numbers"), ask("/api/rows")] : [ask("/api/numbers")]);
-        const numbers = await answers[0].json();
-        if (!answers[0].ok) {
-          this.refuse(numbers);
+        const answer = await fetch(`/api/numbers?${query}`);
+        if (!answer.ok) {
+          this.refuse(await answer.json());
         } else {
-          const rows = pictures.needsRows ? new Float32Array(await answers[1].arrayBuffer()) : null;
+          const [numbers, rows] = read(await answer.arrayBuffer());
           if (pictures === this.pictures) this.show(numbers, rows);
         }
       } catch (error) {

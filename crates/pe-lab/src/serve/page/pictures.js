@@ -29,10 +29,6 @@ export class Pictures {
     element.replaceChildren(...[...this.figures.values()].map((figure) => figure.element));
   }
 
-  get needsRows() {
-    return ["heatmap", "curves", "clocks"].some((name) => this.figures.has(name));
-  }
-
   /** Shows numbers, and the rows of a table. */
   set(numbers, rows) {
     for (const [name, figure] of this.figures) {
@@ -51,12 +47,17 @@ function heatmap({ positions, columns }, rows, look) {
   const pixels = new Uint32Array(image.data.buffer);
   const shades = Uint32Array.from(look.shades, ([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r);
   // Rows of a formula with a scale of its own are small: the colours go to the largest value.
+  // These two loops run over 100,000 values at each change: they are written for speed.
   let most = 0;
-  for (const value of rows) most = Math.max(most, Math.abs(value));
-  const full = most > 0.5 || most === 0 ? 1 : most;
-  const middle = (shades.length - 1) / 2;
   for (let i = 0; i < rows.length; i += 1) {
-    pixels[i] = shades[Math.round((Math.max(-1, Math.min(1, rows[i] / full)) + 1) * middle)];
+    if (rows[i] > most) most = rows[i];
+    else if (-rows[i] > most) most = -rows[i];
+  }
+  const full = most > 0.5 || most === 0 ? 1 : most;
+  const last = shades.length - 1;
+  for (let i = 0; i < rows.length; i += 1) {
+    // The nearest shade. A rounded sine may be a little past 1.
+    pixels[i] = shades[Math.min(Math.max((rows[i] / full + 1) * last / 2 + 0.5, 0), last) | 0];
   }
   const cells = document.createElement("canvas");
   [cells.width, cells.height] = [columns, count];
