@@ -92,6 +92,14 @@ fn other_parts_and_models_that_do_not_rotate_are_told() {
             ],
         ),
         (
+            r#"{"model_type": "blip-2", "text_config": {"model_type": "opt", "hidden_size": 96}}"#,
+            &["Embeddings", "\"kind\":\"learned\",\"d_model\":96"],
+        ),
+        (
+            r#"{"model_type": "jamba"}"#,
+            &["no positions: this model adds none, and rotates nothing"],
+        ),
+        (
             r#"{"model_type": "dia", "encoder_config": {"num_hidden_layers": 2}, "decoder_config": {"num_hidden_layers": 3}}"#,
             &[
                 "== encoder_config\ndia_encoder: 2 layers",
@@ -190,8 +198,8 @@ fn wrong_use_says_what_is_wrong() {
             "there is no model type named \"no_such\"",
         ),
         (
-            r#"{"model_type": "jamba"}"#,
-            "the model type jamba is not read: its attention has no positions",
+            r#"{"model_type": "dbrx"}"#,
+            "the model type dbrx is not read: its code passes over the base",
         ),
     ] {
         write(text);

@@ -12,7 +12,8 @@ use crate::unrotated::{self, PlacedScheme};
 impl HfConfig {
     /// The schemes of a model type that does not rotate, each with its place and the settings of the file: T5, BERT,
     /// Whisper, DeBERTa v2, Swin, BEiT, wav2vec 2.0, OPT, BART, BLOOM, MPT and relatives; `None` for a type that rotates.
-    /// The list is empty where the file turns all positions off, as that of BEiT may.
+    /// The list is empty for a type whose attention has no positions, such as Jamba, and where a file turns them off, as that
+    /// of BEiT may. For a model of text and images the part about text is read.
     ///
     /// ```
     /// use burn::tensor::Device;
@@ -31,11 +32,13 @@ impl HfConfig {
     /// [`PositionError::UnknownName`] for a model type that is not known, [`Config`](PositionError::Config) for fields that
     /// cannot be used.
     pub fn schemes(&self) -> Result<Option<Vec<PlacedScheme>>, PositionError> {
-        let name = self.fields.text("model_type").map_err(not_read)?;
-        match unrotated::schemes(name.unwrap_or(""), &self.fields).map_err(not_read)? {
-            Some(schemes) => Ok(Some(schemes)),
-            None => self.model().map(|_| None),
+        if self.like.is_none() {
+            let (file, name) = self.text_part()?;
+            if let Some(schemes) = unrotated::schemes(&name, file).map_err(not_read)? {
+                return Ok(Some(schemes));
+            }
         }
+        self.model().map(|_| None)
     }
 
     /// The [ALiBi](AlibiConfig) of a model of type `bloom` or `mpt`; `None` for a model type that has none. A Falcon with `alibi`

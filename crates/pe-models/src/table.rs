@@ -113,7 +113,6 @@ const GPT_OSS: Rope = Rope::One(
 pub(super) const REFUSED: &[(&str, &str)] = &[
     ("beam", "a factor of its queries has a formula of its own"),
     ("blt", "its file has four models: read its `parts`"),
-    ("clvp_decoder", "its positions are learned rows"),
     ("clvp_encoder", "it rotates its values too"),
     (
         "dbrx",
@@ -125,18 +124,14 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
         "dots3_note_text",
         "its layers with windows have heads of other widths, in fields whose names start with `swa_`",
     ),
-    ("glm5_next_text", "its attention has no positions"),
     (
         "inkling2_text",
         "its attention has other positions than rotations",
     ),
-    ("jamba", "its attention has no positions"),
     (
         "mistral_large4_text",
         "its frequencies and the factors of its queries are learned, and stand in its weights",
     ),
-    ("moshi_depth", "its attention has no positions"),
-    ("nemotron_h", "its attention has no positions"),
     (
         "seamless_m4t",
         "its text has sinusoidal positions; its encoder of speech rotates where its file says so",

@@ -68,7 +68,8 @@ const EMBEDDINGS: &str = "embeddings";
 const ENCODER: &str = "embeddings of the encoder";
 const DECODER: &str = "embeddings of the decoder";
 
-/// For each model type, the places and their schemes.
+/// For each model type, the places and their schemes. Where there is none, the model tells the order of its tokens by what is no
+/// attention, such as Mamba's layers, or not at all.
 #[rustfmt::skip]
 const TYPES: &[(&str, &[(&str, Rule)])] = &[
     ("bart", &[(ENCODER, Rule::Learned((WIDTH, 1024), Rows::Longest((LONGEST, 1024)), Some(1))),
@@ -76,15 +77,20 @@ const TYPES: &[(&str, &[(&str, Rule)])] = &[
     ("beit", &[("scores of every layer", Rule::Beit)]),
     ("bert", &[(EMBEDDINGS, Rule::Learned((WIDTH, 768), Rows::Longest((LONGEST, 512)), None))]),
     ("bloom", &[("scores of every layer", Rule::Bloom)]),
+    ("clvp_decoder", &[(EMBEDDINGS, Rule::Learned((WIDTH, 1024), Rows::Longest((LONGEST, 608)), None))]),
     ("deberta-v2", &[("scores of every layer", Rule::Deberta), (EMBEDDINGS, Rule::DebertaRows)]),
     ("electra", &[(EMBEDDINGS, Rule::Learned((&["embedding_size"], 128), Rows::Longest((LONGEST, 512)), None))]),
+    ("glm5_next_text", &[]),
     ("gpt2", &[(EMBEDDINGS, Rule::Learned((WIDTH, 768), Rows::Longest((LONGEST, 1024)), None))]),
     ("hubert", &[(EMBEDDINGS, Rule::Wav2Vec2)]),
+    ("jamba", &[]),
     ("mbart", &[(ENCODER, Rule::Learned((WIDTH, 1024), Rows::Longest((LONGEST, 1024)), Some(1))),
         (DECODER, Rule::Learned((WIDTH, 1024), Rows::Longest((LONGEST, 1024)), Some(1)))]),
+    ("moshi_depth", &[]),
     ("mpt", &[("scores of every layer", Rule::Mpt)]),
     ("mt5", &[("scores of every layer of the encoder", Rule::T5((HEADS, 6), true)),
         ("scores of every layer of the decoder", Rule::T5((HEADS, 6), false))]),
+    ("nemotron_h", &[]),
     ("opt", &[(EMBEDDINGS, Rule::Learned((WIDTH, 768), Rows::Longest((LONGEST, 2048)), Some(1)))]),
     ("roberta", &[(EMBEDDINGS, Rule::Learned((WIDTH, 768), Rows::WithoutPadding((LONGEST, 512)), Some(1)))]),
     ("swin", &[("scores within the windows", Rule::Swin)]),

@@ -20,7 +20,10 @@ impl fmt::Display for Inspection {
         }
         if let Some(schemes) = &self.schemes {
             if schemes.is_empty() {
-                writeln!(f, "\n  no positions: the file turns them off")?;
+                writeln!(
+                    f,
+                    "\n  no positions: this model adds none, and rotates nothing"
+                )?;
             }
             for placed in schemes {
                 writeln!(f, "\n{}", capital(placed.place))?;

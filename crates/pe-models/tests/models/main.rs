@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use burn::tensor::{Device, Tensor, TensorData};
 use pe_burn::{PositionError, Positions, RotaryPositionalEncoding, Rotate};
-use pe_models::{AttentionSpan, HfConfig, LayerPositions};
+use pe_models::{AttentionSpan, HfConfig, LayerPositions, PlacedScheme};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde::Deserialize;
@@ -182,6 +182,12 @@ fn difference_of(
     expected: &[Group],
     runs: &[Vec<usize>],
 ) -> Result<Option<String>, PositionError> {
+    if let Ok(Some(_)) = model.schemes() {
+        // It does not rotate: its code leaves queries as they are.
+        let mut groups = expected.iter();
+        let kept = groups.all(|Group(_, _, query, rows)| rows.iter().all(|row| row == query));
+        return Ok((!kept).then(|| "its code rotates".into()));
+    }
     let layers = model.layers()?;
     let modules = model.init_rotary(&Device::flex())?.into_iter();
     let modules: Vec<_> = modules
@@ -251,15 +257,22 @@ fn concerns_positions(raises: &str) -> bool {
     words.iter().any(|words| raises.contains(words))
 }
 
+/// What the table says of a type that does not rotate.
+fn does_not_rotate(schemes: &[PlacedScheme]) -> String {
+    match schemes {
+        [] => "read: its attention has no positions".into(),
+        [one] => format!("read: {}, as `HfConfig::schemes` tells", one.place),
+        _ => panic!("{schemes:?}"),
+    }
+}
+
 /// The table of docs/models.md.
-fn table(read: &BTreeSet<String>, refused: &BTreeMap<String, String>) -> String {
+fn table(read: &BTreeSet<String>, others: &BTreeMap<String, String>) -> String {
     let mut lines = vec!["| `model_type` | |".to_string(), "|---|---|".to_string()];
-    let names: BTreeSet<&String> = read.iter().chain(refused.keys()).collect();
+    let names: BTreeSet<&String> = read.iter().chain(others.keys()).collect();
     for name in names {
-        lines.push(match refused.get(name) {
-            None => format!("| `{name}` | read |"),
-            Some(reason) => format!("| `{name}` | refused: {reason} |"),
-        });
+        let told = others.get(name).map_or("read", |told| told);
+        lines.push(format!("| `{name}` | {told} |"));
     }
     lines.join("\n") + "\n"
 }
@@ -270,7 +283,7 @@ fn table(read: &BTreeSet<String>, refused: &BTreeMap<String, String>) -> String 
 fn model_types_of_transformers() {
     let file = file();
     assert_eq!(file.version, "5.23.0");
-    let (mut read, mut refused, mut wrong) = (BTreeSet::new(), BTreeMap::new(), Vec::new());
+    let (mut read, mut others, mut wrong) = (BTreeSet::new(), BTreeMap::new(), Vec::new());
     let (mut compared, mut grown) = (0, Grown::default());
     for ModelType { name, cases } in &file.types {
         let run = |case: &&Case| case.raises.is_none() && case.file.is_some();
@@ -291,7 +304,7 @@ fn model_types_of_transformers() {
                     let error = error.to_string();
                     let reason = error.split_once("is not read: ").map(|(_, reason)| reason);
                     let reason = reason.unwrap_or_else(|| panic!("{name}: {error}"));
-                    refused.insert(name.clone(), reason.to_string());
+                    others.insert(name.clone(), format!("refused: {reason}"));
                 }
                 (Some(raises), Ok(_))
                     if concerns_positions(raises) && !case.what.contains("head") =>
@@ -304,25 +317,33 @@ fn model_types_of_transformers() {
         if !cases.iter().any(|case| run(&case)) {
             let text =
                 format!(r#"{{"model_type": "{name}", "num_hidden_layers": 2, "head_dim": 8}}"#);
-            let error = HfConfig::from_json(&text).unwrap().layers().unwrap_err();
-            let error = error.to_string();
+            let model = HfConfig::from_json(&text).unwrap();
+            let error = model.layers().unwrap_err().to_string();
             let reason = error.split_once("is not read: ").map(|(_, reason)| reason);
-            refused.insert(
-                name.clone(),
-                reason
-                    .unwrap_or("not compared with its own code")
-                    .to_string(),
-            );
+            let told = match (model.schemes(), reason) {
+                (Ok(Some(schemes)), _) => does_not_rotate(&schemes),
+                (_, reason) => format!(
+                    "refused: {}",
+                    reason.unwrap_or("not compared with its own code")
+                ),
+            };
+            others.insert(name.clone(), told);
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    for name in &read {
+        let model = HfConfig::from_json(&format!(r#"{{"model_type": "{name}"}}"#)).unwrap();
+        if let Ok(Some(schemes)) = model.schemes() {
+            others.insert(name.clone(), does_not_rotate(&schemes));
+        }
+    }
     assert!(
         read.len() >= 158 && compared >= 2_000,
         "{}, {compared}",
         read.len()
     );
     let docs = include_str!("../../../../docs/models.md");
-    let table = table(&read, &refused);
+    let table = table(&read, &others);
     assert!(
         docs.contains(&table),
         "docs/models.md should have:\n{table}"
