@@ -60,10 +60,18 @@ OWN = {
 class Rotated(Exception):
     """The first rotation is done: what the model does afterwards is no matter."""
 
-# Not compared by what their layers see: an image here is smaller than their windows, or others of their layers are called too.
+# Compared by what their layers see in the file with small windows alone: an image here is smaller than their own windows. With others, layers are
+# called that the file is not about.
 OTHER_SPANS = (
     "exaone4_5_vision", "muse_glimmer_vision", "muse_spark_vision", "qwen2_5_omni_vision_encoder", "qwen2_5_vl_vision", "sam3_vit_model", "vjepa2",
 )  # fmt: skip
+SMALL_WINDOWS = "small windows"
+# By a field that says which types they are for: two layers, of which one has windows of two or three patches on a side.
+WINDOWS = {
+    "fullatt_block_indexes": {"window_size": 28, "fullatt_block_indexes": [1]},
+    "pos_emb_height": {"pos_emb_height": 2, "pos_emb_width": 2},
+    "global_attn_indexes": {"window_size": 3, "global_attn_indexes": [1]},
+}
 # Parts of them are models of full size.
 LARGE = "musicflamingo edgetam_video sam2_video sam3_tracker_video neucodec pe_audio_video_encoder pe_video_encoder xcodec2 deepseek_ocr2_vision unlimited_ocr_vision".split()
 
@@ -151,6 +159,9 @@ def files(cls):
         yield "base inside", bare | {"rope_parameters": parameters | {"rope_theta": 777.0}}
     if "memory_attention_hidden_size" in bare:
         yield "base of older files", bare | {"memory_attention_rope_theta": 777.0}
+    yield from ((SMALL_WINDOWS, bare | windows) for name, windows in WINDOWS.items() if name in saved)
+    if "global_attn_indexes" in saved:
+        yield "the whole image first", bare | {"global_attn_indexes": [0], "window_size": 3}
     if "num_heads" in bare or "num_attention_heads" in bare:
         heads = {name: 2 for name in bare if name in ("num_heads", "num_attention_heads", "num_key_value_heads")}
         yield "two heads", bare | heads
@@ -183,7 +194,8 @@ def inputs(config, takes):
         size = get("image_size", usual=56)
         size = size if isinstance(size, int) else size[0]
         more = {"image_sizes": torch.tensor([[56, 42], [28, 56]])} if "image_sizes" in takes else {}
-        for height, width in [(56, 42), (size, size)]:
+        has_one_size = hasattr(config, "pretrain_image_size")
+        for height, width in [(size, size)] if has_one_size else [(56, 42), (size, size)]:
             yield {"pixel_values": torch.randn(2, channels, height, width)} | more
     if "pixel_values_videos" in takes:
         size = get("crop_size", "image_size", usual=56)
@@ -306,6 +318,8 @@ def coordinates(config, places, given, tokens=0):
     inside of its module of sines."""
     if places:
         ids = places[0].squeeze()
+        if config.model_type == "sam3_vit_model":
+            ids = ids / ids[1].max()  # in patches, where its code has them in units of a window
         ids = ids[0] if ids.dim() == 3 or config.model_type == "timesfm2_5" else ids
         return ids.reshape(len(ids), -1).double()
     if config.model_type in ("wav2vec2-bert", "wav2vec2-conformer"):
@@ -321,7 +335,7 @@ def coordinates(config, places, given, tokens=0):
     return (cells + 0.5) / torch.tensor([rows, columns]) * 2 - 1
 
 
-def whole(config, code):
+def whole(what, config, code):
     errors = []
     for kind in models(type(config), code):
         torch.manual_seed(3)
@@ -340,12 +354,12 @@ def whole(config, code):
             query, out = turned[0]
             seen = []
             with contextlib.suppress(Exception):  # all that comes after its attention may need more than is given here
-                seen = [] if config.model_type in OTHER_SPANS else spans(model, code, given)
+                seen = [] if config.model_type in OTHER_SPANS and what != SMALL_WINDOWS else spans(model, code, given)
             return query, out, coordinates(config, places, given, query.shape[1]), seen
     raise NotImplementedError("; ".join(errors) or "no model")
 
 
-def case(cls, file):
+def case(what, cls, file):
     """Queries of the first head, what becomes of them, and their coordinates."""
     code = code_of(cls)
     with double(), mock.patch.multiple(torch, bfloat16=torch.float64, float16=torch.float64):
@@ -354,7 +368,7 @@ def case(cls, file):
         try:
             if config.model_type in LARGE:
                 raise NotImplementedError("it takes long")
-            query, out, places, seen = whole(config, code)
+            query, out, places, seen = whole(what, config, code)
         except Exception:
             query, out, places = by_parts(config, code)
             seen = []
@@ -382,7 +396,7 @@ def of_type(name):
     cases = []
     for what, file in files(cls):
         try:
-            cases.append({"what": what, "file": file} | case(cls, file))
+            cases.append({"what": what, "file": file} | case(what, cls, file))
         except Exception as error:
             cases.append({"what": what, "file": file, "raises": f"{type(error).__name__}: {error}".replace("\n", " ")[:160]})
             if what == "bare":
