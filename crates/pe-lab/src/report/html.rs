@@ -91,6 +91,7 @@ fn part(task: &TaskSummary, figures: &TaskFigures) -> Value {
             false => vec!["held-out"],
         },
         "leaders": task.leaders(),
+        "leads_in": task.leads_in(),
         "steps": steps_in_words(task.auto_from, task.steps),
         // Whether a sequence has several answers that are correct or not.
         "has_exact": !task.has_one_answer(),
@@ -138,6 +139,7 @@ pub fn render(
         "parts": parts.map(|(task, figures)| part(task, figures)).collect::<Vec<_>>(),
         "comparisons": pairs().map(|pair| row(pair, names)).collect::<Vec<_>>(),
         "leaders": summary.leaders(),
+        "leads_in": summary.leads_in(),
         "file": summary.origin.own_data().map(file_title),
         "resolutions": summary.resolutions(),
         "two_parts": summary.has_two_parts(),

@@ -82,7 +82,7 @@ fn render_overall(summary: &Summary) -> String {
     format!(
         "all tasks: mean of the {scores}, its 95 % interval over seeds, and the interquartile mean\n{}{}",
         align(&columns.rows(&summary.schemes)),
-        mark_about(&leaders)
+        mark_about(&leaders, &summary.leads_in())
     )
 }
 
@@ -96,7 +96,7 @@ fn render_task(task: &TaskSummary) -> String {
         out.push_str(&format!("  scores: {}\n", task.measure.axis()));
     }
     out.push_str(&align(&rows));
-    out.push_str(mark_about(&leaders));
+    out.push_str(&mark_about(&leaders, &task.leads_in()));
     if task.has_floor() {
         out.push_str(&format!(
             "  floor: {}; norm.: 0 at the floor, 1 for {}\n",
@@ -272,10 +272,10 @@ fn marked(scheme: &str, leaders: &[&str]) -> String {
 }
 
 /// What the mark means, if a scheme has it.
-fn mark_about(leaders: &[&str]) -> &'static str {
+fn mark_about(leaders: &[&str], part: &str) -> String {
     match leaders {
-        [] => "",
-        _ => "  *: the highest; the verdict says how sure that is\n",
+        [] => String::new(),
+        _ => format!("  *: the highest{part}; the verdict says how sure that is\n"),
     }
 }
 

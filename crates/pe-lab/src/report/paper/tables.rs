@@ -9,7 +9,6 @@ use crate::report::words::range;
 use crate::stats::Interval;
 
 /// What the bold rows are, in the caption of every table that has one.
-const BOLD: &str = " Bold: the highest mean, which is not to say that it is established.";
 
 /// The tables of a study, schemes sorted by their scores.
 pub fn grids(summary: &Summary) -> Vec<Grid> {
@@ -60,7 +59,7 @@ fn overall(summary: &Summary) -> Grid {
                     "normalized score (0 at the floor, 1 for a perfect score; a failed training scores the floor)",
                 false => "score",
             },
-            bold(&leaders)
+            bold(&leaders, &summary.leads_in())
         ),
         header: columns.header(),
         rows: rows.collect(),
@@ -93,7 +92,7 @@ fn of_task(nth: usize, task: &TaskSummary, seeds: usize) -> Grid {
                 ),
                 false => ", with the 95 % interval over seeds".into(),
             },
-            bold(&leaders)
+            bold(&leaders, &task.leads_in())
         ),
         header: columns.header(),
         rows: rows.chain(floor).collect(),
@@ -143,10 +142,10 @@ pub(super) fn about(task: &TaskSummary) -> String {
     }
 }
 
-fn bold(leaders: &[&str]) -> &'static str {
+fn bold(leaders: &[&str], part: &str) -> String {
     match leaders {
-        [] => "",
-        _ => BOLD,
+        [] => String::new(),
+        _ => format!(" Bold: the highest mean{part}, which is not to say that it is established."),
     }
 }
 

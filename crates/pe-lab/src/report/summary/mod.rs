@@ -190,7 +190,13 @@ impl Summary {
         }
     }
 
-    /// The schemes with the highest mean over all tasks.
+    /// The part that the [leaders](Self::leaders) lead in, with a space before it, where there are two.
+    pub fn leads_in(&self) -> String {
+        let of_both = self.tasks.iter().map(TaskSummary::leads_in);
+        of_both.max().unwrap_or_default()
+    }
+
+    /// The schemes with the highest mean over all tasks in the first part.
     pub fn leaders(&self) -> Vec<&str> {
         let part = self.first_part();
         let scores = self.schemes.iter();

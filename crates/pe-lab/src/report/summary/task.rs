@@ -74,7 +74,15 @@ impl TaskSummary {
         }
     }
 
-    /// The schemes with the highest mean.
+    /// The part that the [leaders](Self::leaders) lead in, with a space before it, where there are two.
+    pub fn leads_in(&self) -> String {
+        match self.has(Part::Inside) && self.has(Part::Beyond) {
+            true => format!(" {}", self.parts()[0]),
+            false => String::new(),
+        }
+    }
+
+    /// The schemes with the highest mean in the first part.
     pub fn leaders(&self) -> Vec<&str> {
         let part = self.first_part();
         let scores = self.schemes.iter();
