@@ -90,7 +90,7 @@ fn of_positions(positions: &Positions) -> String {
             percent(*with)
         ),
         (Achieved::Loss(without, what), Achieved::Loss(with, _)) => format!(
-            "without them the model has {} {what}, with them {}",
+            "without them the model ends at {} ({what}), with them at {}",
             fixed(*without, 2),
             fixed(*with, 2)
         ),
@@ -194,7 +194,7 @@ pub fn because(why: &Reason) -> String {
 fn with_score(score: &Achieved) -> String {
     match score {
         Achieved::Right(share, of) => format!(" ({} of {of} right)", percent(*share)),
-        Achieved::Loss(loss, what) => format!(" ({} {what})", fixed(*loss, 2)),
+        Achieved::Loss(loss, what) => format!(" ({what}: {})", fixed(*loss, 2)),
         Achieved::Score(score) | Achieved::Given(score) => {
             format!(" ({} of 1)", fixed(*score, 2))
         }

@@ -3,7 +3,7 @@
 
 use burn::module::Module;
 use burn::tensor::Device;
-use pe_burn::PositionalConfig;
+use pe_burn::{PositionError, PositionalConfig};
 use pe_models::HfConfig;
 use serde::Deserialize;
 use serde_json::Value;
@@ -92,5 +92,75 @@ fn what_a_file_turns_off_is_not_there_and_what_is_not_read_is_named() {
             .to_string()
             .ends_with("bert does not rotate: `HfConfig::schemes` reads its positions"),
         "{error}"
+    );
+}
+
+/// MPT and BLOOM have the slopes of the paper for any number of heads; a file that says otherwise is refused.
+#[test]
+fn alibi_of_models_that_do_not_rotate() {
+    let read = |json: String| HfConfig::from_json(&json).unwrap();
+    #[derive(Deserialize)]
+    struct Slopes {
+        heads: usize,
+        slopes: Vec<f64>,
+    }
+    let cases: Vec<Slopes> = serde_json::from_str(include_str!(
+        "../../../../tests/peers/values/alibi_slopes.json"
+    ))
+    .unwrap();
+    for Slopes { heads, slopes } in cases {
+        for json in [
+            format!(
+                r#"{{"model_type": "mpt", "n_heads": {heads}, "attn_config": {{"alibi": true}}}}"#
+            ),
+            format!(r#"{{"model_type": "bloom", "num_attention_heads": {heads}}}"#),
+        ] {
+            let ours = read(json).alibi().unwrap().unwrap().slopes();
+            assert_eq!(ours.len(), slopes.len());
+            for (ours, theirs) in ours.iter().zip(&slopes) {
+                assert!(
+                    (ours - theirs).abs() <= 1e-7,
+                    "{heads} heads: {ours} {theirs}"
+                );
+            }
+        }
+    }
+    let of = |json: &str| read(json.to_string()).alibi();
+    assert_eq!(of(r#"{"model_type": "mpt"}"#).unwrap().unwrap().heads, 16);
+    assert_eq!(of(r#"{"model_type": "bloom"}"#).unwrap().unwrap().heads, 8);
+    assert_eq!(of(r#"{"model_type": "llama"}"#).unwrap(), None);
+    for (json, words) in [
+        (
+            r#"{"model_type": "mpt", "attn_config": {"alibi_bias_max": 16}}"#,
+            "`alibi_bias_max` must be 8; got 16",
+        ),
+        (
+            r#"{"model_type": "mpt", "attn_config": {"alibi": false}}"#,
+            "its `alibi` is false",
+        ),
+        (
+            r#"{"model_type": "bloom", "n_head": 0}"#,
+            "`n_head` must be at least 1; got 0",
+        ),
+        (
+            r#"{"model_type": "falcon", "alibi": true}"#,
+            "and rounds them to bfloat16",
+        ),
+    ] {
+        let message = of(json).unwrap_err().to_string();
+        assert!(message.ends_with(words), "{message}");
+    }
+    assert_eq!(of(r#"{"model_type": "opt"}"#).unwrap(), None);
+    assert!(matches!(
+        of(r#"{"model_type": "no_such"}"#),
+        Err(PositionError::UnknownName { .. })
+    ));
+    let error = read(r#"{"model_type": "mpt"}"#.into())
+        .layers()
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("mpt does not rotate: `HfConfig::schemes` reads its positions")
     );
 }
