@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::epochs::USUAL_BATCH;
+use super::epochs::once_through;
 use super::error::Problem;
 use super::limits::MAX_VOCABULARY;
 use super::quote::{grouped, shorten};
@@ -176,10 +176,7 @@ pub(super) fn describe(
                 _ => String::new(),
             }
         ),
-        format!(
-            "{} steps of {USUAL_BATCH} go once through the rows to train on",
-            grouped(split.train.len().div_ceil(USUAL_BATCH))
-        ),
+        once_through(split.train.len(), "rows"),
         format!(
             "tested inside the training lengths: {}",
             bins(&split.inside)

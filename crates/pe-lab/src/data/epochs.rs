@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::quote::grouped;
 use crate::rng::{generator, permutation};
 
 const EPOCHS: usize = 10;
 /// The batch size that the number of steps is made for.
-pub(super) const USUAL_BATCH: usize = 64;
+const USUAL_BATCH: usize = 64;
 
 /// Epochs over a number of samples, each in a new order.
 #[derive(Debug)]
@@ -54,6 +55,15 @@ impl Epochs {
             }
         }
     }
+}
+
+/// How many steps an epoch has, in words.
+pub(super) fn once_through(samples: usize, what: &str) -> String {
+    let (steps, go) = match samples.div_ceil(USUAL_BATCH) {
+        1 => ("1 step".into(), "goes"),
+        steps => (format!("{} steps", grouped(steps)), "go"),
+    };
+    format!("in batches of {USUAL_BATCH}, {steps} {go} once through the {what} to train on")
 }
 
 /// Ten epochs in batches of 64, but at least 200 steps, so that a small file gets enough training, and at

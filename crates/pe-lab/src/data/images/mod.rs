@@ -24,7 +24,7 @@ pub use digits_32::digits_32;
 pub(super) use predict::to_predict;
 pub(super) use task::Images;
 
-use super::epochs::USUAL_BATCH;
+use super::epochs::once_through;
 use super::error::{BadImage, Problem, SHOWN};
 use super::folders::{self, Folder, Found, check_folders, kept_name, left_out, most_private};
 use super::format::Format;
@@ -430,11 +430,7 @@ fn describe(contents: &Contents) -> Vec<String> {
         "tested at the resolution of the training, and at {} pixels",
         others.collect::<Vec<_>>().join(", ")
     ));
-    let train = contents.train.len();
-    lines.push(format!(
-        "{} steps of {USUAL_BATCH} go once through the images to train on",
-        grouped(train.div_ceil(USUAL_BATCH))
-    ));
+    lines.push(once_through(contents.train.len(), "images"));
     let floor = task::most_frequent(&contents.test, contents.labels.len());
     lines.push(format!(
         "floor, the share of the most frequent class in the test: {floor:.3}"

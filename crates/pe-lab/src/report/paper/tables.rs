@@ -8,8 +8,6 @@ use crate::report::summary::{SchemeOverall, SchemeSummary, Summary, TaskSummary}
 use crate::report::words::range;
 use crate::stats::Interval;
 
-/// What the bold rows are, in the caption of every table that has one.
-
 /// The tables of a study, schemes sorted by their scores.
 pub fn grids(summary: &Summary) -> Vec<Grid> {
     let summary = &summary.by_score();
@@ -142,6 +140,7 @@ pub(super) fn about(task: &TaskSummary) -> String {
     }
 }
 
+/// What the bold rows are, in the caption of every table that has one.
 fn bold(leaders: &[&str], part: &str) -> String {
     match leaders {
         [] => String::new(),
