@@ -194,13 +194,8 @@ fn what_the_rest_of_the_laboratory_relies_on_holds_for_data_too() {
         }
         for sample in sets.iter().flatten() {
             assert!(sample.input.len() <= task.max_tokens());
-            assert!(
-                sample
-                    .input
-                    .tokens()
-                    .iter()
-                    .all(|token| *token < task.vocabulary())
-            );
+            let mut tokens = sample.input.tokens().iter();
+            assert!(tokens.all(|token| *token < task.vocabulary()));
             assert!(!sample.answers.is_empty());
             for answer in &sample.answers {
                 assert!(answer.class < task.classes());
@@ -231,10 +226,8 @@ fn an_epoch_shows_every_training_row_once() {
 /// The words of a row as the description shows it.
 fn shown_row(data: &DataTask, row: usize) -> String {
     let start = format!("row {row} as read: ");
-    let line = data
-        .describe()
-        .iter()
-        .find_map(|line| line.strip_prefix(&start));
+    let mut lines = data.describe().iter();
+    let line = lines.find_map(|line| line.strip_prefix(&start));
     line.unwrap().to_string()
 }
 
@@ -245,17 +238,11 @@ fn an_empty_cell_is_a_token_of_its_own_and_shifts_nothing() {
         text.push_str(&format!("{},1,2,y\n2,{},1,n\n", row % 3, row % 4));
     }
     let data = good("a.csv", &text);
-    assert_eq!(
-        shown_row(&data, 1),
-        "BOS 1 <empty> 2 EOS (3 tokens), label `y`"
-    );
-    assert_eq!(
-        shown_row(&data, 2),
-        "BOS <empty> 1 2 EOS (3 tokens), label `n`"
-    );
+    let shown = [1, 2].map(|row| shown_row(&data, row));
+    assert_eq!(shown[0], "BOS 1 <empty> 2 EOS (3 tokens), label `y`");
+    assert_eq!(shown[1], "BOS <empty> 1 2 EOS (3 tokens), label `n`");
     assert_eq!(data.task().train_lengths(), 3..=3);
-    let lines = data.describe().join("\n");
-    lines.says("2 rows with empty cells: an empty cell is a token of its own");
+    data.says("2 rows with empty cells: an empty cell is a token of its own");
     // The two rows differ in the numbers that a model reads, too.
     let Made::Rows(tasks) = &data.made else {
         panic!()

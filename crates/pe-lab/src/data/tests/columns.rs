@@ -5,13 +5,8 @@ use super::*;
 /// A table with a column of row numbers, one of words, and a label that is called otherwise.
 fn reviews() -> String {
     let rows = (0..40).map(|i| {
-        let label = ["good", "bad"][i % 2];
-        format!(
-            "{},2024-01-{:02},{label} it is so {},{label}\n",
-            100 + i,
-            1 + i % 28,
-            i % 5
-        )
+        let (label, id, day) = (["good", "bad"][i % 2], 100 + i, 1 + i % 28);
+        format!("{id},2024-01-{day:02},{label} it is so {},{label}\n", i % 5)
     });
     format!("id,date,text,Class\n{}", rows.collect::<String>())
 }

@@ -38,11 +38,8 @@ fn tokens_that_training_never_sees_and_rows_of_one_token_are_refused_with_the_re
     let characters = "tokens = 'characters'";
     read("a.csv", &numbers, characters).unwrap();
     let genes = (0..60).map(|i| {
-        format!(
-            "{},{}\n",
-            i % 2,
-            ["acgt", "ttga", "cca"][i % 3].repeat(3 + i % 4)
-        )
+        let gene = ["acgt", "ttga", "cca"][i % 3];
+        format!("{},{}\n", i % 2, gene.repeat(3 + i % 4))
     });
     let genes = format!("label,gene\n{}", genes.collect::<String>());
     refused("a.csv", &genes).says("60 of 60 rows have only one token … --tokens characters");
@@ -57,11 +54,8 @@ fn tokens_that_training_never_sees_and_rows_of_one_token_are_refused_with_the_re
 fn mixed_lengths() -> String {
     let rows = (0..200).map(|i: usize| {
         let words = (0..3 + i % 20).map(|k| format!("w{}", (i * (k + 1)) % 11));
-        format!(
-            "{},{}\n",
-            ["x", "y"][i % 2],
-            words.collect::<Vec<_>>().join(" ")
-        )
+        let words: Vec<String> = words.collect();
+        format!("{},{}\n", ["x", "y"][i % 2], words.join(" "))
     });
     format!("label,text\n{}", rows.collect::<String>())
 }

@@ -102,10 +102,7 @@ fn a_quote_that_is_not_closed_swallows_no_row_in_silence() {
     // A closed one with a blank behind it is a row of two lines.
     for row in ["x,\"p\nq\" \n", "\"x\" ,\"p\nq\"\n"] {
         let text = csv_of(&rows(20)) + row;
-        assert_eq!(
-            good("a.csv", text).describe()[0],
-            "21 rows of labelled sequences"
-        );
+        good("a.csv", text).says("21 rows of labelled sequences");
     }
     // Two quotes that are not closed are as many as one that is.
     let text = csv_of(&rows(20)) + "x,\"hello\ny,\"world\ny,e f\n";
@@ -174,10 +171,8 @@ fn a_line_of_a_million_characters_is_an_error_in_a_few_words() {
     let deep = format!(r#"{{"label": 1, "x": {}"#, "[".repeat(1_000_000));
     refused("a.jsonl", deep).says("line 1: EOF while parsing a list (column 1000018 of");
     // The longest sequence there may be is one.
-    good(
-        "a.csv",
-        csv_of(&rows(30)) + "x," + &"ab ".repeat(512) + "\n",
-    );
+    let longest = "ab ".repeat(512);
+    good("a.csv", csv_of(&rows(30)) + "x," + &longest + "\n");
     // A text may be all on one line.
     good("a.txt", "abc ".repeat(250_000));
 }
@@ -189,24 +184,15 @@ fn too_few_rows_one_class_and_too_many_are_refused() {
     let mut one = rows(25);
     one.iter_mut().for_each(|row| row.0 = "same");
     refused("a.csv", csv_of(&one)).says("all 25 rows have the label `same`");
-    let numbers: String = (0..2002)
-        .map(|row| format!("{},a b {row}\n", row / 2))
-        .collect();
-    refused("a.csv", format!("label,text\n{numbers}"))
-        .says("has 1,001 different labels, more than 1,000");
-    let rest = numbers
-        .rsplit_once("1000,")
-        .unwrap()
-        .0
-        .rsplit_once("1000,")
-        .unwrap()
-        .0;
-    assert_eq!(
-        good("a.csv", format!("label,text\n{rest}"))
-            .task()
-            .classes(),
-        1000
-    );
+    let of = |labels: usize| {
+        let row = |row| format!("{},a b {row}\n", row / 2);
+        format!(
+            "label,text\n{}",
+            (0..2 * labels).map(row).collect::<String>()
+        )
+    };
+    refused("a.csv", of(1001)).says("has 1,001 different labels, more than 1,000");
+    assert_eq!(good("a.csv", of(1000)).task().classes(), 1000);
 }
 
 #[test]
