@@ -283,6 +283,7 @@ mod tests {
     use super::super::scheme::Scheme;
     use super::*;
     use crate::ask::ModelSpec;
+    use crate::data::testing::rows;
 
     fn scheme(name: &str) -> Result<Scheme, LabError> {
         Scheme::by_name(name, &ModelSpec::default(), 82)
@@ -378,76 +379,42 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_with_what_is_allowed() {
-        for (name, words) in [
-            ("rotari(base=5)", "no scheme `rotari` | rotary"),
-            ("rotary(bose=5)", "no setting `bose` | did you mean `base`"),
-            (
-                "rotary(x=5)",
-                "base, share, scaling, factor, original, nope_every, window, global_every",
-            ),
-            ("rotary(base)", "`base` is no setting | SETTING=NUMBER"),
-            ("rotary()", "`` is no setting"),
-            ("rotary(base=5", "no `)` at its end"),
-            ("rotary(base=5)x", "no `)` at its end"),
-            (
-                "rotary(base=high)",
-                "`base` of the scheme rotary is high | it must be a number",
-            ),
-            (
-                "rotary(base=1..5)",
-                "`base` is `1..5`, which is neither a number nor a word",
-            ),
-            ("rotary(window=far)", "is far; it must be a number"),
-            (
-                "rotary(scaling=yarm)",
-                "`scaling` of the scheme rotary is yarm | one of linear, ntk, dynamic, yarn, llama3",
-            ),
-            (
-                "rotary(scaling=longrope)",
-                "not longrope: its factors were searched for one model",
-            ),
-            ("rotary(scaling=4)", "is 4; it must be one of linear"),
-            (
-                "rotary(factor=4)",
-                "given with a scaling, such as scaling=yarn",
-            ),
-            (
-                "rotary(scaling=ntk,factor=0.5)",
-                "is 0.5 | a number from 1 on",
-            ),
-            ("rotary(scaling=ntk,original=64)", "no original length"),
-            (
-                "rotary_2d(scaling=yarn)",
-                "rotary_2d has no setting `scaling`",
-            ),
-            ("rotary(base=5,base=6)", "`base` is there twice"),
-            (
-                "rotary(base=1)",
-                "`base` of the scheme rotary is 1 | above 1",
-            ),
-            ("rotary(base=NaN)", "is NaN | above 1"),
-            (
-                "rotary(share=0.3)",
-                "is 0.3 | 16 columns | a multiple of 0.125",
-            ),
-            ("rotary(share=1.125)", "at most 1"),
-            ("rotary(share=0)", "above 0"),
-            (
-                "alibi(base=5)",
-                "alibi has no setting `base` | it has: nope_every, window",
-            ),
-            ("rotary_2d(share=0.5)", "rotary_2d has no setting `share`"),
-            (
-                "sinusoidal(nope_every=2)",
-                "has no setting `nope_every` | base, window",
-            ),
-            ("none(nope_every=2)", "none has no setting `nope_every`"),
-            ("rotary(nope_every=1)", "is 1 | a whole number from 2 on"),
-            ("rotary(window=0)", "is 0 | a whole number from 1 on"),
-            ("rotary(window=2.5)", "is 2.5 | a whole number"),
-        ] {
+        for [name, words] in rows(
+            "
+            rotari(base=5)                  | no scheme `rotari` … rotary
+            rotary(bose=5)                  | no setting `bose` … did you mean `base`
+            rotary(x=5)                     | base, share, scaling, factor, original, nope_every, window, global_every
+            rotary(base)                    | `base` is no setting … SETTING=NUMBER
+            rotary()                        | `` is no setting
+            rotary(base=5                   | no `)` at its end
+            rotary(base=5)x                 | no `)` at its end
+            rotary(base=high)               | `base` of the scheme rotary is high … it must be a number
+            rotary(base=1..5)               | `base` is `1..5`, which is neither a number nor a word
+            rotary(window=far)              | is far; it must be a number
+            rotary(scaling=yarm)            | `scaling` of the scheme rotary is yarm … one of linear, ntk, dynamic, yarn, llama3
+            rotary(scaling=longrope)        | not longrope: its factors were searched for one model
+            rotary(scaling=4)               | is 4; it must be one of linear
+            rotary(factor=4)                | given with a scaling, such as scaling=yarn
+            rotary(scaling=ntk,factor=0.5)  | is 0.5 … a number from 1 on
+            rotary(scaling=ntk,original=64) | no original length
+            rotary_2d(scaling=yarn)         | rotary_2d has no setting `scaling`
+            rotary(base=5,base=6)           | `base` is there twice
+            rotary(base=1)                  | `base` of the scheme rotary is 1 … above 1
+            rotary(base=NaN)                | is NaN … above 1
+            rotary(share=0.3)               | is 0.3 … 16 columns … a multiple of 0.125
+            rotary(share=1.125)             | at most 1
+            rotary(share=0)                 | above 0
+            alibi(base=5)                   | alibi has no setting `base` … it has: nope_every, window
+            rotary_2d(share=0.5)            | rotary_2d has no setting `share`
+            sinusoidal(nope_every=2)        | has no setting `nope_every` … base, window
+            none(nope_every=2)              | none has no setting `nope_every`
+            rotary(nope_every=1)            | is 1 … a whole number from 2 on
+            rotary(window=0)                | is 0 … a whole number from 1 on
+            rotary(window=2.5)              | is 2.5 … a whole number
+            ",
+        ) {
             let message = said(name);
-            for word in words.split(" | ") {
+            for word in words.split(" … ") {
                 assert!(message.contains(word), "{name}: {message}");
             }
         }

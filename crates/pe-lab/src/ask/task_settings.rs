@@ -95,6 +95,7 @@ fn text_of(length: usize) -> Result<Arc<dyn Task>, LabError> {
 mod tests {
     use super::super::Tasks;
     use super::*;
+    use crate::data::testing::rows;
     use crate::task::text_name;
 
     fn name(text: &str) -> Result<String, String> {
@@ -142,61 +143,30 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_with_what_is_allowed() {
-        for (text, words) in [
-            (
-                "mqar(token=64)",
-                "no setting `token` | did you mean `tokens` | tokens, pairs, vocabulary",
-            ),
-            (
-                "mqar(tokens=many)",
-                "`tokens` of the task mqar is many | a whole number",
-            ),
-            (
-                "mqar(tokens=64.5)",
-                "`tokens` of the task mqar is 64.5 | a whole number",
-            ),
-            ("mqar(tokens=-64)", "is -64 | a whole number"),
-            ("mqar(tokens=1e99)", "a whole number"),
-            (
-                "mqar(others=0)",
-                "`others` of the task mqar is 0; it must be blanks or symbols",
-            ),
-            (
-                "mqar(tokens=65)",
-                "`tokens` of the task mqar is 65; it must be an even number from 4 to 512",
-            ),
-            (
-                "mqar(pairs=17)",
-                "`pairs` of the task mqar is 17; it must be from 1 to 16",
-            ),
-            (
-                "mqar(vocabulary=100)",
-                "`vocabulary` of the task mqar is 100 | from 256",
-            ),
-            (
-                "mqar(tokens)",
-                "the task `mqar(tokens)` | `tokens` is no setting | SETTING=NUMBER",
-            ),
-            ("mqar(tokens=64", "the task `mqar(tokens=64` | no `)`"),
-            ("mqar(tokens=64,tokens=64)", "`tokens` is there twice"),
-            (
-                "reverse(tokens=64)",
-                "the task reverse has no settings; mqar and text have",
-            ),
-            ("sort(tokens=64)", "no task `sort(tokens=64)`"),
-            ("text(train_length=7)", "it takes from 8 to 512 tokens"),
-            ("text(train_length=513)", "--train-length is 513"),
-            (
-                "text(lines=3)",
-                "the task text has no setting `lines`; it has: train_length",
-            ),
-            (
-                "text(train_length=x)",
-                "`train_length` of the task text is x",
-            ),
-        ] {
+        for [text, words] in rows(
+            "
+            mqar(token=64)            | no setting `token` … did you mean `tokens` … tokens, pairs, vocabulary
+            mqar(tokens=many)         | `tokens` of the task mqar is many … a whole number
+            mqar(tokens=64.5)         | `tokens` of the task mqar is 64.5 … a whole number
+            mqar(tokens=-64)          | is -64 … a whole number
+            mqar(tokens=1e99)         | a whole number
+            mqar(others=0)            | `others` of the task mqar is 0; it must be blanks or symbols
+            mqar(tokens=65)           | `tokens` of the task mqar is 65; it must be an even number from 4 to 512
+            mqar(pairs=17)            | `pairs` of the task mqar is 17; it must be from 1 to 16
+            mqar(vocabulary=100)      | `vocabulary` of the task mqar is 100 … from 256
+            mqar(tokens)              | the task `mqar(tokens)` … `tokens` is no setting … SETTING=NUMBER
+            mqar(tokens=64            | the task `mqar(tokens=64` … no `)`
+            mqar(tokens=64,tokens=64) | `tokens` is there twice
+            reverse(tokens=64)        | the task reverse has no settings; mqar and text have
+            sort(tokens=64)           | no task `sort(tokens=64)`
+            text(train_length=7)      | it takes from 8 to 512 tokens
+            text(train_length=513)    | --train-length is 513
+            text(lines=3)             | the task text has no setting `lines`; it has: train_length
+            text(train_length=x)      | `train_length` of the task text is x
+            ",
+        ) {
             let said = name(text).unwrap_err();
-            for word in words.split(" | ") {
+            for word in words.split(" … ") {
                 assert!(said.contains(word), "{text}: {said}");
             }
         }

@@ -2,27 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::fs;
 use std::sync::Arc;
 
-use super::{DataTask, Objective, Reading, Source};
-use crate::data::testing::reading;
+use crate::data::testing::{read, tested};
 use crate::rng::{RngExt, generator};
 use crate::task::{Input, Sample, Task, Tuning};
 
 /// How many inputs before an answer are known by heart. In random data no other place has the same.
 const KNOWN: usize = 5;
 
-fn task(name: &str, text: &str, reading: Reading) -> Arc<dyn Task> {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join(name);
-    fs::write(&file, text).unwrap();
-    let source = Source {
-        file,
-        reading,
-        ..Source::default()
-    };
-    DataTask::read(&source).unwrap().task()
+fn task(name: &str, text: &str, settings: &str) -> Arc<dyn Task> {
+    read(name, text, settings).unwrap().task()
 }
 
 /// What stands before each answer of a sample, and the answer.
@@ -65,25 +55,24 @@ fn memory_of_the_training_is_no_help_with_what_is_held_out_of_it() {
     for _ in 0..8_000 {
         letters.push(char::from(b'a' + random(26) as u8));
     }
-    let series = |columns: &[&str]| {
-        reading(|r| {
-            r.target = Some("y".into());
-            r.columns = Some(columns.iter().map(ToString::to_string).collect());
-        })
-    };
-    let next = reading(|r| {
-        r.objective = Some(Objective::Next);
-        r.train_length = Some(16);
-    });
-    for (what, task) in [
-        ("a forecast", task("a.csv", &numbers, series(&["y"]))),
-        ("classes", task("a.csv", &classes, series(&["z"]))),
-        ("the next character", task("a.txt", &letters, next)),
+    let next = "objective = 'next'; train_length = 16";
+    for (what, name, text, settings) in [
         (
-            "masked characters",
-            task("a.txt", &letters, Reading::default()),
+            "a forecast",
+            "a.csv",
+            &numbers,
+            "target = 'y'; columns = ['y']",
         ),
+        (
+            "classes",
+            "a.csv",
+            &classes,
+            "target = 'y'; columns = ['z']",
+        ),
+        ("the next character", "a.txt", &letters, next),
+        ("masked characters", "a.txt", &letters, ""),
     ] {
+        let task = task(name, text, settings);
         assert!(Tuning::is_possible(task.as_ref()), "{what}");
         let tuning = Tuning::of(task).unwrap();
         let trained: Vec<Sample> = (0..400)
@@ -96,10 +85,7 @@ fn memory_of_the_training_is_no_help_with_what_is_held_out_of_it() {
             let set = tuning.test_set(length);
             let known = share_known(&by_heart, &set);
             assert!(set.len() > 30, "{what}: {} held out", set.len());
-            assert!(
-                known < 0.01,
-                "{what}: {known} of length {length} is known by heart"
-            );
+            assert!(known < 0.01, "{what}: {known} of length {length} is known");
         }
     }
 }
@@ -110,11 +96,8 @@ fn a_window_lies_between_what_is_trained_on_and_what_is_held_out() {
     for (rows, window) in [(500, 32), (2_000, 32), (400, 10)] {
         let numbers = (0..rows).map(|row: u64| format!("{}\n", row * row));
         let text = format!("y\n{}", numbers.collect::<String>());
-        let reading = reading(|r| {
-            r.target = Some("y".into());
-            r.max_len = Some(window);
-        });
-        let task = task("a.csv", &text, reading);
+        let settings = format!("target = 'y'; max_len = {window}");
+        let task = task("a.csv", &text, &settings);
         let unit = task.unit();
         let tuning = Tuning::of(task).unwrap();
         // The rows of a window and the one that is predicted, whose difference from the one before is 2 row − 1.
@@ -127,12 +110,7 @@ fn a_window_lies_between_what_is_trained_on_and_what_is_held_out() {
             .flat_map(|step| tuning.train_batch(1, step, 64))
             .flat_map(|sample| rows_of(&sample))
             .collect();
-        let held_out: BTreeSet<usize> = tuning
-            .test_lengths()
-            .into_iter()
-            .flat_map(|length| tuning.test_set(length))
-            .flat_map(|sample| rows_of(&sample))
-            .collect();
+        let held_out: BTreeSet<usize> = tested(&tuning).iter().flat_map(rows_of).collect();
         let (last, first) = (*trained.last().unwrap(), *held_out.first().unwrap());
         assert!(first > last + window, "{last} {first}");
         assert_eq!(*trained.first().unwrap(), 0);
@@ -142,19 +120,19 @@ fn a_window_lies_between_what_is_trained_on_and_what_is_held_out() {
         assert_eq!(held_out.len(), (to_train / 10).max(2 * window));
     }
 }
+
 #[test]
 fn a_part_that_would_leave_no_window_to_train_on_cannot_be_held_out() {
     let numbers = (0..126).map(|row| format!("{}\n", row * row));
     let text = format!("y\n{}", numbers.collect::<String>());
-    let of = |max_len| {
-        let reading = reading(|r| {
-            r.target = Some("y".into());
-            r.max_len = max_len;
-        });
-        let task = task("a.csv", &text, reading);
+    let of = |settings: &str| {
+        let task = task("a.csv", &text, &format!("target = 'y'; {settings}"));
         let is_possible = Tuning::is_possible(task.as_ref());
         assert_eq!(is_possible, Tuning::of(task).is_some());
         is_possible
     };
-    assert_eq!([of(Some(32)), of(Some(16)), of(None)], [false, true, true]);
+    assert_eq!(
+        [of("max_len = 32"), of("max_len = 16"), of("")],
+        [false, true, true]
+    );
 }

@@ -78,7 +78,7 @@ mod target;
 mod target_tests;
 mod task;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod text;

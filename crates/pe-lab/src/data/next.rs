@@ -1,16 +1,16 @@
 //! A text or a file of token ids as a language model's task: predict the next token.
 
-use std::collections::HashMap;
 use std::io::BufReader;
 #[cfg(feature = "tokenizers")]
 use std::sync::Arc;
 
 use super::error::Problem;
 use super::format::Format;
-use super::limits::{MAX_ALPHABET, MAX_IDS, MAX_TOKENS, NAME};
+use super::limits::{MAX_IDS, MAX_TOKENS, NAME};
 use super::open::open_bytes;
 use super::quote::grouped;
 use super::reading::{Reading, TokenKind};
+use super::text::Characters;
 #[cfg(feature = "tokenizers")]
 use super::tokenizer::Tokenizer;
 use super::{npy, packed};
@@ -26,41 +26,10 @@ pub(super) fn of_text(
     file: &str,
     reading: &Reading,
 ) -> Result<(NextToken, Vec<String>), Problem> {
-    let characters: Vec<char> = text.chars().collect();
-    let train = characters.len() - characters.len() / 10;
-    let alphabet = super::text::alphabet(characters[..train].iter().copied());
-    let found = alphabet.len();
-    let known: Vec<char> = alphabet.into_iter().take(MAX_ALPHABET).collect();
-    let numbers: HashMap<char, u16> = known.iter().copied().zip(0..).collect();
-    // There are at most MAX_ALPHABET of them.
-    let unknown = known.len() as u16;
-    let number = |character| numbers.get(character).copied().unwrap_or(unknown);
-    let tokens: Vec<u16> = characters.iter().map(number).collect();
-    let tested = &tokens[train..];
-    let new = tested.iter().filter(|token| **token == unknown).count() as f64;
-    let share = new / tested.len().max(1) as f64;
-    let mut held_out = characters[train..].iter();
-    if share > 0.5
-        && let Some(example) = held_out.find(|character| !numbers.contains_key(character))
-    {
-        return Err(Problem::UnknownCharacters {
-            percent: 100.0 * share,
-            example: *example,
-        });
-    }
-    let note = format!(
-        "vocabulary: {} of the {} different characters in training; of the characters held out, {:.1} % are \
-         unknown",
-        match found > known.len() {
-            true => format!("the {} most frequent", grouped(known.len())),
-            false => "all".into(),
-        },
-        grouped(found),
-        100.0 * share
-    );
-    let vocabulary = known.len() + 1;
-    let about = about(file, "character", Alphabet::Characters(known));
-    let (task, mut lines) = task(about, Stream::Short(tokens), vocabulary, reading)?;
+    let read = Characters::of(text)?;
+    let note = read.describe("held out");
+    let task = of_prepared(Stream::Short(read.numbers), read.known, file, reading)?;
+    let mut lines = task.describe();
     lines.insert(1, note);
     Ok((task, lines))
 }
@@ -272,37 +241,17 @@ fn task(
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use crate::data::testing::{self, Says};
+    use crate::data::{DataError, DataTask};
 
-    use super::*;
-    use crate::data::testing::{Says, reading};
-    use crate::data::{DataTask, Objective, Source};
-
-    fn read(name: &str, bytes: &[u8], reading: Reading) -> Result<DataTask, String> {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join(name);
-        fs::write(&file, bytes).unwrap();
-        let source = Source {
-            file,
-            reading: Reading {
-                objective: Some(Objective::Next),
-                ..reading
-            },
-            ..Source::default()
-        };
-        DataTask::read(&source).map_err(|error| error.to_string())
+    fn read(name: &str, bytes: &[u8], settings: &str) -> Result<DataTask, DataError> {
+        testing::read(name, bytes, &format!("objective = 'next'; {settings}"))
     }
 
-    fn tokens(kind: TokenKind) -> Reading {
-        reading(|r| {
-            r.tokens = Some(kind);
-            r.train_length = Some(16);
-        })
-    }
-
-    fn short() -> Reading {
-        reading(|r| r.train_length = Some(16))
-    }
+    const SHORT: &str = "train_length = 16";
+    const U16: &str = "train_length = 16; tokens = 'u16'";
+    const U32: &str = "train_length = 16; tokens = 'u32'";
+    const BYTES: &str = "train_length = 16; tokens = 'bytes'";
 
     /// A file of the format of numpy.
     fn npy(version: u8, dtype: &str, order: &str, shape: &str, numbers: &[u8]) -> Vec<u8> {
@@ -328,26 +277,22 @@ mod tests {
     fn ids_of_every_file_are_the_same_ids() {
         let ids: Vec<u64> = (0..3_000).map(|i| i * i % 301).collect();
         let of = |width: usize| -> Vec<u8> {
-            ids.iter()
-                .flat_map(|id| id.to_le_bytes()[..width].to_vec())
-                .collect()
+            let bytes = |id: &u64| id.to_le_bytes()[..width].to_vec();
+            ids.iter().flat_map(bytes).collect()
         };
         let made = [
-            read("a.bin", &of(2), tokens(TokenKind::U16)),
-            read("a.bin", &of(4), tokens(TokenKind::U32)),
-            read("a.u16.bin", &of(2), short()),
-            read("a.u32.bin", &of(4), short()),
-            read("a.npy", &npy(1, "<u2", "False", "(3000,)", &of(2)), short()),
-            read("a.npy", &npy(1, "<u4", "False", "(3000,)", &of(4)), short()),
-            read("a.npy", &npy(2, "<i8", "False", "(3000,)", &of(8)), short()),
+            read("a.bin", &of(2), U16),
+            read("a.bin", &of(4), U32),
+            read("a.u16.bin", &of(2), SHORT),
+            read("a.u32.bin", &of(4), SHORT),
+            read("a.npy", &npy(1, "<u2", "False", "(3000,)", &of(2)), SHORT),
+            read("a.npy", &npy(1, "<u4", "False", "(3000,)", &of(4)), SHORT),
+            read("a.npy", &npy(2, "<i8", "False", "(3000,)", &of(8)), SHORT),
         ];
         let made: Vec<DataTask> = made.into_iter().map(Result::unwrap).collect();
         let first = made[0].task();
         let largest = *ids.iter().max().unwrap() as usize;
-        assert_eq!(
-            (first.vocabulary(), first.classes()),
-            (largest + 1, largest + 1)
-        );
+        assert_eq!([first.vocabulary(), first.classes()], [largest + 1; 2]);
         for other in &made {
             let task = other.task();
             assert_eq!(task.vocabulary(), first.vocabulary());
@@ -357,10 +302,8 @@ mod tests {
         }
         let sample = &first.train_batch(1, 2, 3)[0];
         let ids: Vec<usize> = ids.iter().map(|id| *id as usize).collect();
-        assert!(
-            ids.windows(16)
-                .any(|window| window == sample.input.tokens())
-        );
+        let is_sample = |window: &[usize]| window == sample.input.tokens();
+        assert!(ids.windows(16).any(is_sample));
     }
 
     #[test]
@@ -368,94 +311,91 @@ mod tests {
         let good: Vec<u8> = (0..3_000_u16)
             .flat_map(|i| (i % 90).to_le_bytes())
             .collect();
-        let u16 = || tokens(TokenKind::U16);
-        let said = |name, bytes: &[u8], reading| read(name, bytes, reading).unwrap_err();
-        let odd = said("a.bin", &good[..5_999], u16());
-        odd.says("5999 bytes of ids, which is no multiple of the 2 bytes");
-        assert!(said("a.bin", &good, short()).contains("say --tokens u16 or --tokens u32"));
-        assert!(said("a.bin", &[], u16()).contains("empty"));
-        assert!(said("a.bin", &good, tokens(TokenKind::Bytes)).contains("--tokens u16"));
-        // Two ids of two bytes read as one of four are too large.
-        let wide = said("a.bin", &good, tokens(TokenKind::U32));
-        wide.says("token 0 is the id 65,536; ids are from 0 to 65,535");
-        let npy = |dtype, order, shape| {
-            let bytes = npy(1, dtype, order, shape, &good);
-            said("a.npy", &bytes, short())
-        };
-        assert!(npy("<f4", "False", "(1500,)").contains("numbers of the type <f4"));
-        assert!(npy("<u2", "False", "(30, 100)").contains("shape (30, 100)"));
-        assert!(npy(">u2", "False", "(3000,)").contains(">u2"));
-        assert!(npy("<u2", "False", "(3001,)").contains("holds 3,001 ids"));
         let negative: Vec<u8> = (0..3_000_i64).flat_map(|i| (i - 7).to_le_bytes()).collect();
-        let negative = said(
-            "a.npy",
-            &self::npy(1, "<i8", "False", "(3000,)", &negative),
-            short(),
-        );
-        assert!(negative.contains("the id -7"), "{negative}");
-        assert!(said("a.npy", b"\x93NUMPY", short()).contains("not a .npy"));
-        assert!(said("a.npy", &good, short()).contains("not a .npy"));
-        assert!(said("a.npy", &good, u16()).contains("leave --tokens out"));
-        let short = said("a.bin", &good[..1_200], u16());
-        assert!(
-            short.contains("600 tokens") && short.contains("730"),
-            "{short}"
-        );
+        let of = |dtype, shape| npy(1, dtype, "False", shape, &good);
+        let negative = npy(1, "<i8", "False", "(3000,)", &negative);
+        let odd = "5999 bytes of ids, which is no multiple of the 2 bytes";
+        // Two ids of two bytes read as one of four are too large.
+        let wide = "token 0 is the id 65,536; ids are from 0 to 65,535";
+        for (name, bytes, settings, said) in [
+            ("a.bin", &good[..5_999], U16, odd),
+            ("a.bin", &good, SHORT, "say --tokens u16 or --tokens u32"),
+            ("a.bin", &[], U16, "empty"),
+            ("a.bin", &good, BYTES, "--tokens u16"),
+            ("a.bin", &good, U32, wide),
+            ("a.bin", &good[..1_200], U16, "600 tokens … 730"),
+            (
+                "a.npy",
+                &of("<f4", "(1500,)"),
+                SHORT,
+                "numbers of the type <f4",
+            ),
+            ("a.npy", &of("<u2", "(30, 100)"), SHORT, "shape (30, 100)"),
+            ("a.npy", &of(">u2", "(3000,)"), SHORT, ">u2"),
+            ("a.npy", &of("<u2", "(3001,)"), SHORT, "holds 3,001 ids"),
+            ("a.npy", &negative, SHORT, "the id -7"),
+            ("a.npy", b"\x93NUMPY", SHORT, "not a .npy"),
+            ("a.npy", &good, SHORT, "not a .npy"),
+            ("a.npy", &good, U16, "leave --tokens out"),
+        ] {
+            read(name, bytes, settings).unwrap_err().says(said);
+        }
     }
 
     #[cfg(not(feature = "tokenizers"))]
     #[test]
     fn a_build_without_tokenizers_says_so() {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("a.txt");
-        fs::write(&file, "ab".repeat(5_000)).unwrap();
-        let source = Source {
-            file: file.clone(),
-            tokenizer: Some(folder.path().join("tokenizer.json")),
-            reading: reading(|r| r.objective = Some(Objective::Next)),
-            ..Source::default()
-        };
-        let error = DataTask::read(&source).unwrap_err().to_string();
-        assert!(error.contains("--features tokenizers"), "{error}");
+        let text = "ab".repeat(5_000);
+        let mut source = testing::source(folder.path(), "a.txt", text, "objective = 'next'");
+        source.tokenizer = Some(folder.path().join("tokenizer.json"));
+        let error = DataTask::read(&source).unwrap_err();
+        error.says("--features tokenizers");
     }
 
     #[test]
     fn a_text_is_read_by_characters_or_bytes() {
         let text = "ab é\r\n".repeat(400);
-        let by_character = read("a.txt", text.as_bytes(), short()).unwrap();
+        let by_character = read("a.txt", text.as_bytes(), SHORT).unwrap();
         let task = by_character.task();
         // a, b, space, é, the end of a line, and what is unknown.
         assert_eq!((task.name(), task.vocabulary()), ("data", 6));
         let language = task.language().unwrap();
         let written = language.text(task.test_set(16)[0].input.tokens());
         assert!("ab é\n".repeat(5).contains(&written), "{written:?}");
-        let by_byte = read("a.txt", text.as_bytes(), tokens(TokenKind::Bytes)).unwrap();
+        let by_byte = read("a.txt", text.as_bytes(), BYTES).unwrap();
         assert_eq!(by_byte.task().vocabulary(), 256);
         let written = by_byte.task().language().unwrap().prompt();
         assert!(written.contains(&usize::from(b'\r')) && written.contains(&0xc3));
-        assert!(read("a.log", text.as_bytes(), short()).is_ok());
+        assert!(read("a.log", text.as_bytes(), SHORT).is_ok());
     }
 
     #[test]
     fn a_text_that_cannot_be_a_task_is_named() {
-        let said = |text: &str, reading| read("a.txt", text.as_bytes(), reading).unwrap_err();
-        assert!(said("", short()).contains("empty"));
-        let few = said(&"ab".repeat(364), short());
-        assert!(
-            few.contains("728 characters") && few.contains("730"),
-            "{few}"
-        );
         let new = format!("{}{}", "ab".repeat(900), "xy".repeat(100));
-        assert!(said(&new, short()).contains("100 % of the characters"));
-        let length = |train_length| reading(|r| r.train_length = Some(train_length));
         let text = "ab".repeat(5_000);
-        assert!(said(&text, length(7)).contains("--train-length is 7; it takes from 8 to 512"));
-        assert!(said(&text, length(513)).contains("--train-length is 513"));
-        let words = said(&text, tokens(TokenKind::Words));
-        assert!(words.contains("--tokens words"), "{words}");
+        for (text, settings, said) in [
+            ("", SHORT, "empty"),
+            (&"ab".repeat(364), SHORT, "728 characters … 730"),
+            (&new, SHORT, "100 % of the characters"),
+            (
+                &text,
+                "train_length = 7",
+                "--train-length is 7; it takes from 8 to 512",
+            ),
+            (&text, "train_length = 513", "--train-length is 513"),
+            (
+                &text,
+                "train_length = 16; tokens = 'words'",
+                "--tokens words",
+            ),
+        ] {
+            read("a.txt", text.as_bytes(), settings)
+                .unwrap_err()
+                .says(said);
+        }
         // A text of 1,000 held-out characters has no 8 windows of 1,024.
-        let left_out = read("a.txt", text.as_bytes(), length(128)).unwrap();
-        let left_out = left_out.describe().join("\n");
-        assert!(left_out.contains("not tested at 1024"), "{left_out}");
+        let left_out = read("a.txt", text.as_bytes(), "train_length = 128").unwrap();
+        left_out.says("not tested at 1024");
     }
 }

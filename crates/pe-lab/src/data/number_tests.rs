@@ -1,10 +1,9 @@
 //! Rows of numbers become vectors: cells of a table, lists of JSON lines, and series of `.ts` files.
 
 use std::fmt::Write as _;
-use std::fs;
 
 use super::*;
-use crate::data::testing::{Says, read, reading};
+use crate::data::testing::{Says, check_prepared, file, read, source, tested};
 use crate::task::Input;
 
 /// Rows of three numbers, rising or falling, with a class.
@@ -14,13 +13,8 @@ fn table(rows: usize) -> String {
         let (base, rises) = (row as f64 * 0.37, row % 2 == 0);
         let [first, last] = if rises { [0.5, 2.5] } else { [2.5, 0.5] };
         let label = if rises { "up" } else { "down" };
-        writeln!(
-            text,
-            "{:.3},{base:.3},{:.3},{label}",
-            base + first,
-            base + last
-        )
-        .unwrap();
+        let (first, last) = (base + first, base + last);
+        writeln!(text, "{first:.3},{base:.3},{last:.3},{label}").unwrap();
     }
     text
 }
@@ -43,13 +37,9 @@ fn series(rows: usize, first: usize) -> String {
     text
 }
 
-fn said(data: &DataTask) -> String {
-    data.describe().join("\n")
-}
-
 #[test]
 fn cells_that_are_numbers_are_read_as_numbers() {
-    let data = read("a.csv", table(60), Reading::default()).unwrap();
+    let data = read("a.csv", table(60), "").unwrap();
     data.says("a token is a cell, read as a number");
     data.says("read as numbers: one for each token");
     let task = data.task();
@@ -67,29 +57,24 @@ fn cells_that_are_numbers_are_read_as_numbers() {
 #[test]
 fn whole_numbers_are_symbols_unless_one_says_otherwise() {
     let whole = table(60).replace('.', "");
-    let of = |tokens| read("a.csv", &whole, reading(|r| r.tokens = tokens));
-    let as_found = of(None);
+    let as_found = read("a.csv", &whole, "");
     assert!(as_found.map_or(true, |data| data.task().vector_width().is_none()));
-    let data = of(Some(TokenKind::Numbers)).unwrap();
+    let data = read("a.csv", &whole, "tokens = 'numbers'").unwrap();
     assert_eq!(data.task().vector_width(), Some(2));
     // And numbers are symbols if one says so: hardly any occurs twice.
-    let tokens = Some(TokenKind::Cells);
-    let error = read("a.csv", table(60), reading(|r| r.tokens = tokens)).unwrap_err();
-    assert!(error.contains("do not occur in training"), "{error}");
+    let error = read("a.csv", table(60), "tokens = 'cells'").unwrap_err();
+    error.says("do not occur in training");
 }
 
 #[test]
 fn a_missing_number_is_marked_and_never_moved() {
     let text = table(60).replacen("0.500,0.000,2.500", "0.500,,2.500", 1);
-    let data = read("a.csv", &text, Reading::default()).unwrap();
+    let data = read("a.csv", &text, "").unwrap();
     data.says("an empty cell is a missing value");
     let task = data.task();
     assert_eq!(task.vector_width(), Some(3));
-    let all = (0..)
-        .map(|step| task.train_batch(1, step, 16))
-        .take(4)
-        .flatten();
-    let all: Vec<_> = all.chain(task.test_set(3)).collect();
+    let trained = (0..4).flat_map(|step| task.train_batch(1, step, 16));
+    let all: Vec<_> = trained.chain(task.test_set(3)).collect();
     let missing = all.iter().filter_map(|sample| match &sample.input {
         Input::Vectors { width: 3, values } => {
             let marks: Vec<f32> = values.iter().skip(1).step_by(3).copied().collect();
@@ -99,113 +84,70 @@ fn a_missing_number_is_marked_and_never_moved() {
     });
     let missing: Vec<_> = missing.collect();
     assert!(!missing.is_empty());
-    assert!(
-        missing
-            .iter()
-            .all(|marks| *marks == [0.0, 0.0, 1.0, 0.0, 0.0])
-    );
+    let third = [0.0, 0.0, 1.0, 0.0, 0.0];
+    assert!(missing.iter().all(|marks| *marks == third));
 }
 
 #[test]
 fn what_is_no_number_is_named() {
-    let tokens = Some(TokenKind::Numbers);
     let of = |cell: &str| {
         let text = table(60).replacen("0.500,", &format!("{cell},"), 1);
-        read("a.csv", &text, reading(|r| r.tokens = tokens)).unwrap_err()
+        read("a.csv", &text, "tokens = 'numbers'").unwrap_err()
     };
     for cell in ["x", "inf", "1e999"] {
-        let message = of(cell);
-        message.says(&format!("line 2: `{cell}` is no number"));
+        of(cell).says(&format!("line 2: `{cell}` is no number"));
     }
-    let far = of("1e300");
-    assert!(far.contains("`1e300` is too large for f32"), "{far}");
+    of("1e300").says("`1e300` is too large for f32");
     let json = r#"{"label": "x", "tokens": [0.5, "y"]}"#;
-    let message = read("a.jsonl", json, reading(|r| r.tokens = tokens)).unwrap_err();
-    assert!(message.contains("line 1: `y` is no number"), "{message}");
+    let error = read("a.jsonl", json, "tokens = 'numbers'").unwrap_err();
+    error.says("line 1: `y` is no number");
 }
 
 #[test]
 fn series_are_rows_of_steps_with_all_channels() {
-    let data = read("a.ts", series(60, 0), Reading::default()).unwrap();
-    let text = said(&data);
-    assert!(text.contains("`Slopes`: series of 2 channels"), "{text}");
-    assert!(text.contains("read as numbers: 2 for each token"), "{text}");
+    let data = read("a.ts", series(60, 0), "").unwrap();
+    data.says("`Slopes`: series of 2 channels");
+    data.says("read as numbers: 2 for each token");
     let task = data.task();
     assert_eq!((data.labels().len(), task.vector_width()), (2, Some(3)));
     assert_eq!(*task.train_lengths().start(), 3);
-    let error = read(
-        "a.ts",
-        series(60, 0),
-        reading(|r| r.label = Some("x".into())),
-    );
-    assert!(
-        error
-            .unwrap_err()
-            .contains("--label is not about a file of labelled series")
-    );
+    let error = read("a.ts", series(60, 0), "label = 'x'").unwrap_err();
+    error.says("--label is not about a file of labelled series");
 }
 
 #[test]
 fn the_test_beside_the_training_is_used_and_that_is_said() {
     let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
-    fs::write(path("Slopes_TRAIN.ts"), series(40, 0)).unwrap();
-    fs::write(path("Slopes_TEST.ts"), series(30, 40)).unwrap();
-    let data = DataTask::load(&path("Slopes_TRAIN.ts")).unwrap();
+    let train = file(folder.path(), "Slopes_TRAIN.ts", series(40, 0));
+    let test = file(folder.path(), "Slopes_TEST.ts", series(30, 40));
+    let data = DataTask::load(&train).unwrap();
     data.says("tested on the rows of Slopes_TEST.ts, which lies beside it");
-    let task = data.task();
-    let tested: usize = task
-        .test_lengths()
-        .iter()
-        .map(|length| task.test_set(*length).len())
-        .sum();
-    assert_eq!(tested, 30);
-    let new = data.to_predict("data", &path("Slopes_TEST.ts")).unwrap();
-    assert_eq!(
-        (new.samples.len(), new.truth.iter().flatten().count()),
-        (30, 30)
-    );
+    let tested = tested(data.task().as_ref());
+    assert_eq!(tested.len(), 30);
+    let new = data.to_predict("data", &test).unwrap();
+    let answers = new.truth.iter().flatten().count();
+    assert_eq!((new.samples.len(), answers), (30, 30));
     // They are read as in the test, whose answers they do not have.
-    let tested = task.test_lengths().into_iter();
-    for sample in tested.flat_map(|length| task.test_set(length)) {
+    for sample in tested {
         assert!(new.samples.iter().any(|other| other.input == sample.input));
     }
 }
 
 #[test]
 fn a_prepared_file_gives_the_same_numbers() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("a.ts");
-    fs::write(&file, series(60, 0)).unwrap();
-    let data = DataTask::load(&file).unwrap();
-    let prepared = folder.path().join("prepared");
-    let mut out = Vec::new();
-    data.write_prepared("it", &mut out).unwrap();
-    fs::write(&prepared, out).unwrap();
-    let entry = crate::door::Entry::named(&prepared);
-    let again = prepared_task(&entry, "it", data.spec(), NAME).unwrap();
-    let task = data.task();
-    assert_eq!(again.vector_width(), task.vector_width());
-    for length in task.test_lengths() {
-        assert_eq!(again.test_set(length), task.test_set(length));
-    }
-    assert_eq!(again.train_batch(1, 2, 16), task.train_batch(1, 2, 16));
+    check_prepared(&read("a.ts", series(60, 0), "").unwrap());
 }
 
 #[test]
 fn a_patch_of_steps_is_one_token() {
-    let patched = |patch| reading(|r| r.patch = Some(patch));
     // Series of 3, 4 and 5 steps with two channels: two or three tokens of four numbers.
-    let data = read("a.ts", series(60, 0), patched(2)).unwrap();
-    let text = said(&data);
-    for line in [
+    let data = read("a.ts", series(60, 0), "patch = 2").unwrap();
+    data.says_all(&[
         "a token is a patch of 2 steps; the last one of a series is filled with missing values",
         "read as numbers: 4 for each token",
         "lengths 2 to 3 tokens",
         "row 1 as read: BOS 0.00 7.00 0.50 7.00; 1.00 7.00 ? ? EOS",
-    ] {
-        assert!(text.contains(line), "{line}\n{text}");
-    }
+    ]);
     // Four numbers, whether each is missing, and the edge.
     assert_eq!(data.task().vector_width(), Some(9));
 
@@ -220,55 +162,40 @@ fn a_patch_of_steps_is_one_token() {
         .collect();
     let long =
         format!("@problemName Long\n@univariate true\n@classLabel true up down\n@data\n{rows}");
-    let refused = read("a.ts", &long, Reading::default()).unwrap_err();
-    assert!(refused.contains("a sequence of 1,461 tokens"), "{refused}");
-    let data = read("a.ts", &long, patched(4)).unwrap();
-    assert!(said(&data).contains("all sequences have 366 tokens"));
+    let refused = read("a.ts", &long, "").unwrap_err();
+    refused.says("a sequence of 1,461 tokens");
+    let data = read("a.ts", &long, "patch = 4").unwrap();
+    data.says("all sequences have 366 tokens");
 }
 
 #[test]
 fn patches_of_what_has_no_steps_are_refused() {
-    let patch = |steps| reading(|r| r.patch = Some(steps));
     let symbols: String = (0..40)
         .map(|row| format!("{},a,b{},c\n", ["x", "y"][row % 2], row % 7))
         .collect();
+    let symbols = format!("label,p,q,r\n{symbols}");
+    let words = table(60).replace("up", "x").replacen("0.500", "half", 1);
+    let (text, dna) = ("words ".repeat(500), ">a x\nACGT\n".to_string());
     for (name, text, steps, what) in [
-        (
-            "a.csv",
-            format!("label,p,q,r\n{symbols}"),
-            2,
-            "--patch joins steps of numbers",
-        ),
+        ("a.csv", symbols, 2, "--patch joins steps of numbers"),
+        ("a.csv", words, 2, "--patch joins steps of numbers"),
         ("a.csv", table(60), 65, "--patch is 65"),
         ("a.csv", table(60), 1, "it takes from 2 to 64 steps"),
-        ("a.txt", "words ".repeat(500), 2, "--patch is about images"),
-        (
-            "a.fasta",
-            ">a x\nACGT\n".into(),
-            2,
-            "--patch is about images",
-        ),
+        ("a.txt", text, 2, "--patch is about images"),
+        ("a.fasta", dna, 2, "--patch is about images"),
     ] {
-        let error = read(name, &text, patch(steps)).unwrap_err();
-        assert!(error.contains(what), "{what}\n{error}");
+        let error = read(name, &text, &format!("patch = {steps}")).unwrap_err();
+        error.says(what);
     }
-    let words = table(60).replace("up", "x").replacen("0.500", "half", 1);
-    let words = read("a.csv", &words, patch(2)).unwrap_err();
-    assert!(words.contains("--patch joins steps of numbers"), "{words}");
 }
 
 #[test]
 fn other_files_are_predicted_in_the_same_patches() {
     let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
-    fs::write(path("a.ts"), series(60, 0)).unwrap();
-    fs::write(path("b.ts"), series(5, 60)).unwrap();
-    let source = Source {
-        reading: reading(|r| r.patch = Some(2)),
-        ..Source::from(path("a.ts").as_path())
-    };
+    let source = source(folder.path(), "a.ts", series(60, 0), "patch = 2");
+    let other = file(folder.path(), "b.ts", series(5, 60));
     let data = DataTask::read(&source).unwrap();
-    let new = data.to_predict(NAME, &path("b.ts")).unwrap();
+    let new = data.to_predict(NAME, &other).unwrap();
     let Input::Vectors { width, values } = &new.samples[0].input else {
         panic!("vectors")
     };
@@ -283,17 +210,12 @@ fn columns_may_be_aligned_by_blanks() {
         format!("   {class}.0000000e+00  -{row}.5e-01   {class}.25e+00 -1.0\r\n")
     };
     let text: String = (0..40).map(row).collect();
-    let reading = reading(|r| {
-        r.delimiter = Some(' ');
-        r.no_header = true;
-        r.label = Some("1".into());
-    });
-    let data = read("a.txt", &text, reading.clone()).unwrap();
-    let text_of = said(&data);
-    text_of.says("read as numbers: one for each token");
-    assert!(text_of.contains("all sequences have 3 tokens"), "{text_of}");
-    let error = read("a.txt", format!("{text}1 2 3 4 5\n"), reading).unwrap_err();
-    assert!(error.contains("line 41: 5 fields"), "{error}");
+    let settings = "delimiter = ' '; no_header = true; label = '1'";
+    let data = read("a.txt", &text, settings).unwrap();
+    data.says("read as numbers: one for each token");
+    data.says("all sequences have 3 tokens");
+    let error = read("a.txt", format!("{text}1 2 3 4 5\n"), settings).unwrap_err();
+    error.says("line 41: 5 fields");
 }
 
 /// The rows of the table as lists of JSON lines.
@@ -308,55 +230,43 @@ fn lists(rows: usize) -> String {
 
 #[test]
 fn lists_of_numbers_are_decided_as_tables_are() {
-    let of = |text: &str| read("a.jsonl", text, Reading::default());
+    let of = |text: &str| read("a.jsonl", text, "");
     let data = of(&lists(60)).unwrap();
-    for what in [
-        "a token is a number of a list (--tokens words reads symbols)",
-        "read as numbers: one for each token",
-    ] {
-        assert!(said(&data).contains(what), "{what}\n{}", said(&data));
-    }
-    let table = read("a.csv", table(60), Reading::default()).unwrap();
+    data.says("a token is a number of a list (--tokens words reads symbols)");
+    data.says("read as numbers: one for each token");
+    let table = read("a.csv", table(60), "").unwrap();
     let batch = |data: &DataTask| data.task().train_batch(1, 0, 8);
     assert_eq!(batch(&data), batch(&table));
     // A missing one is null, or a text that says so; it is marked.
     for missing in ["null", "\"NaN\"", "\"?\""] {
         let with = lists(60).replacen("[0.500,", &format!("[{missing},"), 1);
-        let data = of(&with).unwrap();
-        let marked = "a missing value is marked as such";
-        assert!(said(&data).contains(marked), "{missing}\n{}", said(&data));
+        of(&with).unwrap().says("a missing value is marked as such");
     }
     // A study that read numbers reads whole ones as numbers too.
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("more.jsonl");
-    fs::write(&file, "{\"label\": \"up\", \"tokens\": [1, 2, 3]}\n").unwrap();
-    let more = data.to_predict("data", &file).unwrap();
-    assert!(matches!(
-        more.samples[0].input,
-        Input::Vectors { width: 2, .. }
-    ));
+    let more = r#"{"label": "up", "tokens": [1, 2, 3]}"#;
+    let more = file(folder.path(), "more.jsonl", more);
+    let more = data.to_predict("data", &more).unwrap();
+    let input = &more.samples[0].input;
+    assert!(matches!(input, Input::Vectors { width: 2, .. }));
 }
 
 #[test]
 fn lists_of_symbols_stay_symbols() {
-    let of = |text: &str| read("a.jsonl", text, Reading::default());
+    let of = |text: &str| read("a.jsonl", text, "");
     // Read as symbols, hardly any number occurs twice.
     for word in ["\"0.500\"", "\"x\""] {
-        let message = of(&lists(60).replacen("[0.500,", &format!("[{word},"), 1)).unwrap_err();
-        assert!(message.contains("do not occur in training"), "{message}");
+        let error = of(&lists(60).replacen("[0.500,", &format!("[{word},"), 1)).unwrap_err();
+        error.says("do not occur in training");
     }
     let whole = |i: usize| {
-        format!(
-            "{{\"label\": {}, \"tokens\": [{}, {}, 7]}}\n",
-            i % 2,
-            i % 2,
-            i % 5
-        )
+        let (class, number) = (i % 2, i % 5);
+        format!("{{\"label\": {class}, \"tokens\": [{class}, {number}, 7]}}\n")
     };
     let whole: String = (0..60).map(whole).collect();
     for text in [&whole, &whole.replace("7]", "7.0]")] {
         let data = of(text).unwrap();
-        assert_eq!(data.task().vector_width(), None, "{}", said(&data));
+        assert_eq!(data.task().vector_width(), None);
         data.says("of a text, a token is a word");
     }
     let null = of(&whole.replacen("7]", "null]", 1)).unwrap_err();

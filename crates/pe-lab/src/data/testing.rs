@@ -1,17 +1,28 @@
 //! What the tests of this folder share: files that are read, and what is said of them.
 
-use std::fs;
+use std::fmt::Display;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::error::DataError;
+use super::prepared;
 use super::reading::Reading;
 use super::spec::Source;
 use super::task::DataTask;
+use crate::door::Entry;
+use crate::task::{Sample, Task, Tuning};
 
 /// The usual settings, but for a change.
 pub fn reading(change: impl FnOnce(&mut Reading)) -> Reading {
     let mut reading = Reading::default();
     change(&mut reading);
     reading
+}
+
+/// Settings as `study.toml` has them, with `; ` between two: `label = 'Class'; max_len = 20`.
+pub fn settings(text: &str) -> Reading {
+    toml::from_str(&text.replace("; ", "\n")).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
 /// A file of this name and content in a folder.
@@ -21,29 +32,108 @@ pub fn file(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
     file
 }
 
-/// The task of a file that is there, or what is wrong with it.
-pub fn task_of(file: &Path, reading: Reading) -> Result<DataTask, String> {
-    let source = Source {
+/// A file of this name and content in a folder, to be read with these [`settings`].
+pub fn source(folder: &Path, name: &str, content: impl AsRef<[u8]>, text: &str) -> Source {
+    let reading = settings(text);
+    let file = file(folder, name, content);
+    Source {
+        file,
         reading,
-        ..Source::from(file)
-    };
-    DataTask::read(&source).map_err(|error| error.to_string())
+        ..Source::default()
+    }
 }
 
-/// The task of a file of this name and content, or what is wrong with it.
-pub fn read(name: &str, content: impl AsRef<[u8]>, reading: Reading) -> Result<DataTask, String> {
+/// The task of a file of this name and content, read with these [`settings`], or what is wrong with it.
+/// The file is gone then.
+pub fn read(name: &str, content: impl AsRef<[u8]>, text: &str) -> Result<DataTask, DataError> {
     let folder = tempfile::tempdir().unwrap();
-    task_of(&file(folder.path(), name, content), reading)
+    DataTask::read(&source(folder.path(), name, content, text))
+}
+
+/// Everything that is tested.
+pub fn tested(task: &dyn Task) -> Vec<Sample> {
+    let lengths = task.test_lengths().into_iter();
+    lengths.flat_map(|length| task.test_set(length)).collect()
+}
+
+/// Checks that the prepared form of data gives the same tasks.
+#[track_caller]
+pub fn check_prepared(data: &DataTask) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = Entry::inside(folder.path(), "prepared");
+    let mut out = File::create_new(&path).unwrap();
+    let digest = data.write_prepared("these", &mut out).unwrap();
+    assert_eq!(prepared::digest(&path, "these"), Ok(digest));
+    for own in data.tasks() {
+        let prepared = prepared::task(&path, "these", data.spec(), own.name());
+        check_equal(&own, &prepared.unwrap());
+    }
+}
+
+#[track_caller]
+fn check_equal(own: &Arc<dyn Task>, prepared: &Arc<dyn Task>) {
+    let about = |task: &dyn Task| {
+        let texts = [task.name(), task.about(), task.source(), task.floor_about()];
+        let counts = [
+            task.vocabulary(),
+            task.classes(),
+            task.steps(),
+            task.framing(),
+        ];
+        (
+            (texts.map(String::from), counts),
+            (
+                task.train_lengths(),
+                task.test_lengths(),
+                task.vector_width(),
+            ),
+            (
+                task.measure(),
+                task.unit(),
+                task.has_times(),
+                task.mixes_lengths(),
+            ),
+            (
+                task.max_tokens(),
+                task.test_rows(),
+                task.causal(),
+                task.solved_at(),
+            ),
+        )
+    };
+    assert_eq!(about(own.as_ref()), about(prepared.as_ref()));
+    for length in own.test_lengths() {
+        assert_eq!(own.test_set(length), prepared.test_set(length), "{length}");
+        assert!(!own.test_set(length).is_empty());
+        assert_eq!(own.floor(length), prepared.floor(length), "{length}");
+    }
+    for (seed, step) in [(1, 0), (1, 1), (1, 2), (7, 40)] {
+        let of = |task: &dyn Task| task.train_batch(seed, step, 16);
+        assert_eq!(of(own.as_ref()), of(prepared.as_ref()), "{seed} {step}");
+    }
+    let text = |task: &dyn Task| {
+        let language = task.language()?;
+        let prompt = language.prompt();
+        Some((language.text(&prompt), language.sliding(4).len(), prompt))
+    };
+    assert_eq!(text(own.as_ref()), text(prepared.as_ref()));
+    let held_out = |task: &Arc<dyn Task>| Tuning::of(task.clone()).map(|task| tested(&task));
+    assert_eq!(held_out(own), held_out(prepared));
 }
 
 /// What is said to a person, in which words have to be.
 pub trait Says {
     fn text(&self) -> String;
 
+    /// Looks for words. ` … ` stands for others between them, in the order of the text.
     #[track_caller]
     fn says(&self, words: &str) {
         let text = self.text();
-        assert!(text.contains(words), "`{words}` is not in: {text}");
+        let mut rest = &text[..];
+        for part in words.split(" … ") {
+            let found = rest.split_once(part);
+            rest = found.map_or_else(|| panic!("`{part}` is not in: {text}"), |(_, rest)| rest);
+        }
     }
 
     #[track_caller]
@@ -52,7 +142,7 @@ pub trait Says {
     }
 }
 
-impl Says for str {
+impl<T: Display + ?Sized> Says for T {
     fn text(&self) -> String {
         self.to_string()
     }

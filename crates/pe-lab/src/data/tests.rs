@@ -9,40 +9,21 @@ use std::fs::File;
 
 use super::spec::short_enough;
 use super::*;
-use crate::data::testing::{Says, reading};
+use crate::data::testing::{self, Says, read, settings, source};
 use crate::task::{Measure, Prompted, Sample};
 
-/// Loads a file of this name and content.
-fn load(name: &str, content: impl AsRef<[u8]>) -> Result<DataTask, DataError> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(name);
-    std::fs::write(&path, content).unwrap();
-    DataTask::load(&path)
-}
-
-/// Loads a file of this name and content, read as a person says.
-fn load_as(name: &str, content: impl AsRef<[u8]>, reading: Reading) -> Result<DataTask, DataError> {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join(name);
-    std::fs::write(&file, content).unwrap();
-    DataTask::read(&Source {
-        reading,
-        ..Source::from(file.as_path())
-    })
-}
-
-/// What is said about a bad file, read as a person says.
-fn refused_as(name: &str, content: impl AsRef<[u8]>, reading: Reading) -> String {
-    load_as(name, content, reading).unwrap_err().to_string()
-}
-
 fn good(name: &str, content: impl AsRef<[u8]>) -> DataTask {
-    load(name, content).unwrap_or_else(|error| panic!("{error}"))
+    read(name, content, "").unwrap()
 }
 
 /// What is said about a bad file, without its folder.
 fn refused(name: &str, content: impl AsRef<[u8]>) -> String {
-    let error = load(name, content).expect_err("a bad file was accepted");
+    refused_as(name, content, "")
+}
+
+/// What is said about a bad file that is read with these settings.
+fn refused_as(name: &str, content: impl AsRef<[u8]>, settings: &str) -> String {
+    let error = read(name, content, settings).expect_err("a bad file was accepted");
     let message = error.to_string();
     let start = message.find(name).unwrap();
     message[start..].to_string()
@@ -64,6 +45,17 @@ fn csv_of(rows: &[(&str, Vec<String>)]) -> String {
         .iter()
         .map(|(label, tokens)| format!("{label},{}\n", tokens.join(" ")));
     format!("label,text\n{}", lines.collect::<String>())
+}
+
+/// The same rows as JSON lines.
+fn json_of(rows: &[(&str, Vec<String>)]) -> String {
+    let line = |(label, tokens): &(&str, Vec<String>)| {
+        format!(
+            "{{\"label\":\"{label}\",\"text\":\"{}\"}}\n",
+            tokens.join(" ")
+        )
+    };
+    rows.iter().map(line).collect()
 }
 
 /// Everything that a study sees of a task.
@@ -97,8 +89,7 @@ fn the_same_rows_make_the_same_task_in_every_format() {
         .iter()
         .map(|(label, t)| format!("\"{}\",{label},{},{}\n", t[0], t[1], t[2]));
     let columns = format!("t1,label,t2,t3\n{}", columns.collect::<String>());
-    let cells = reading(|r| r.columns = Some(["t1", "t2", "t3"].map(String::from).to_vec()));
-    let cells = load_as("a.csv", &columns, cells).unwrap();
+    let cells = read("a.csv", &columns, "columns = ['t1', 't2', 't3']").unwrap();
     assert_eq!(everything(&text), everything(&cells));
 
     let line = |row: &(&str, Vec<String>)| serde_json::json!({"label": row.0, "tokens": row.1});
@@ -115,21 +106,12 @@ fn the_same_rows_make_the_same_task_in_every_format() {
 
 #[test]
 fn line_ends_byte_order_marks_and_blank_lines_change_the_digest_and_nothing_else() {
-    let json = rows(40)
-        .iter()
-        .map(|(label, tokens)| {
-            format!(
-                "{{\"label\":\"{label}\",\"text\":\"{}\"}}\n",
-                tokens.join(" ")
-            )
-        })
-        .collect::<String>();
     let prose = (0..400)
         .map(|i| format!("line {i}\n\n"))
         .collect::<String>();
     for (name, unix) in [
         ("a.csv", csv_of(&rows(40))),
-        ("a.jsonl", json),
+        ("a.jsonl", json_of(&rows(40))),
         ("a.txt", prose),
     ] {
         let task = good(name, &unix);
@@ -212,13 +194,8 @@ fn what_the_rest_of_the_laboratory_relies_on_holds_for_data_too() {
         }
         for sample in sets.iter().flatten() {
             assert!(sample.input.len() <= task.max_tokens());
-            assert!(
-                sample
-                    .input
-                    .tokens()
-                    .iter()
-                    .all(|token| *token < task.vocabulary())
-            );
+            let mut tokens = sample.input.tokens().iter();
+            assert!(tokens.all(|token| *token < task.vocabulary()));
             assert!(!sample.answers.is_empty());
             for answer in &sample.answers {
                 assert!(answer.class < task.classes());
@@ -249,10 +226,8 @@ fn an_epoch_shows_every_training_row_once() {
 /// The words of a row as the description shows it.
 fn shown_row(data: &DataTask, row: usize) -> String {
     let start = format!("row {row} as read: ");
-    let line = data
-        .describe()
-        .iter()
-        .find_map(|line| line.strip_prefix(&start));
+    let mut lines = data.describe().iter();
+    let line = lines.find_map(|line| line.strip_prefix(&start));
     line.unwrap().to_string()
 }
 
@@ -263,17 +238,11 @@ fn an_empty_cell_is_a_token_of_its_own_and_shifts_nothing() {
         text.push_str(&format!("{},1,2,y\n2,{},1,n\n", row % 3, row % 4));
     }
     let data = good("a.csv", &text);
-    assert_eq!(
-        shown_row(&data, 1),
-        "BOS 1 <empty> 2 EOS (3 tokens), label `y`"
-    );
-    assert_eq!(
-        shown_row(&data, 2),
-        "BOS <empty> 1 2 EOS (3 tokens), label `n`"
-    );
+    let shown = [1, 2].map(|row| shown_row(&data, row));
+    assert_eq!(shown[0], "BOS 1 <empty> 2 EOS (3 tokens), label `y`");
+    assert_eq!(shown[1], "BOS <empty> 1 2 EOS (3 tokens), label `n`");
     assert_eq!(data.task().train_lengths(), 3..=3);
-    let lines = data.describe().join("\n");
-    lines.says("2 rows with empty cells: an empty cell is a token of its own");
+    data.says("2 rows with empty cells: an empty cell is a token of its own");
     // The two rows differ in the numbers that a model reads, too.
     let Made::Rows(tasks) = &data.made else {
         panic!()
@@ -330,13 +299,9 @@ fn what_was_found_is_described() {
     let again = rows[17].1.clone();
     rows.push(("x", again)); // row 17 is a y
     let lines = good("a.csv", csv_of(&rows)).describe().join("\n");
-    lines.says_all(&[
-        "301 rows of labelled sequences",
-        "2 labels: `x` 151, `y` 150",
-        "lengths 3 to 22 tokens, half of them up to 13",
-        "of the tokens tested, ",
-        "tested beyond the training lengths, which end at 20: 30 rows of up to 22 tokens",
-        "rows with the sequence of an earlier one: 201; ",
-        "sequences under more than one label: 1; ",
-    ]);
+    lines.says(
+        "301 rows of labelled sequences … 2 labels: `x` 151, `y` 150 … lengths 3 to 22 tokens, half of them up to 13 … \
+         of the tokens tested,  … tested beyond the training lengths, which end at 20: 30 rows of up to 22 tokens … \
+         rows with the sequence of an earlier one: 201;  … sequences under more than one label: 1; ",
+    );
 }

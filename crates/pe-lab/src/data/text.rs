@@ -54,46 +54,24 @@ impl MaskedText {
         if characters < MIN_CHARACTERS {
             return Err(Problem::TooFewCharacters { characters });
         }
-        let to_train = characters - characters / 10;
-        let alphabet = alphabet(text.chars().take(to_train));
-        let found = alphabet.len();
-        let known = found.min(MAX_ALPHABET);
-        let numbers: HashMap<char, u16> = alphabet.into_iter().take(known).zip(0..).collect();
-        let number = |character| numbers.get(&character).copied().unwrap_or(known as u16);
-        let read: Vec<u16> = text.chars().map(number).collect();
-        let unknown = read[to_train..].iter().filter(|c| **c as usize == known);
-        let unknown = unknown.count() as f64 / (characters - to_train) as f64;
-        let mut task = Self {
-            characters: Stream::Short(read),
-            train: to_train,
-            known,
-            tests: Vec::new(),
-            source: format!("{file}, {} characters", grouped(characters)),
-        };
-        let mut tested = text.chars().skip(to_train);
-        if unknown > 0.5
-            && let Some(example) = tested.find(|character| !numbers.contains_key(character))
-        {
-            return Err(Problem::UnknownCharacters {
-                percent: 100.0 * unknown,
-                example,
-            });
-        }
+        let read = Characters::of(text)?;
+        let note = read.describe("tested");
+        let Characters { known, numbers, .. } = read;
+        let mut task = Self::untested(Stream::Short(numbers), known.len(), file);
         for length in TEST_LENGTHS {
             let test = task.draw_test(length);
             let mut answers = test.iter().flat_map(|sample| &sample.answers);
             let first = answers.next().map(|answer| answer.class);
             if answers.all(|answer| Some(answer.class) == first) {
-                let is_first = |(_, number): &(&char, &u16)| Some(**number as usize) == first;
-                let character = numbers.iter().find(is_first);
+                let character = first.and_then(|number| known.get(number));
                 return Err(Problem::OneCharacter {
                     length,
-                    character: character.map_or("unknown".into(), |(c, _)| c.to_string()),
+                    character: character.map_or("unknown".into(), char::to_string),
                 });
             }
             task.tests.push(test);
         }
-        let mut description = task.describe(found, unknown);
+        let mut description = task.describe(note);
         description.extend(first_windows(text));
         Ok((task, description))
     }
@@ -108,15 +86,20 @@ impl MaskedText {
         if count < MIN_CHARACTERS || !(1..=MAX_ALPHABET).contains(&known) {
             return Err("it has too few characters");
         }
-        let mut task = Self {
+        let mut task = Self::untested(characters, known, file);
+        task.tests = TEST_LENGTHS.map(|length| task.draw_test(length)).into();
+        Ok(task)
+    }
+
+    fn untested(characters: Stream, known: usize, file: &str) -> Self {
+        let count = characters.len();
+        Self {
             characters,
-            train: count - count / 10,
+            train: to_train(count),
             known,
             tests: Vec::new(),
             source: format!("{file}, {} characters", grouped(count)),
-        };
-        task.tests = TEST_LENGTHS.map(|length| task.draw_test(length)).into();
-        Ok(task)
+        }
     }
 
     /// All characters as numbers, and how many are in the vocabulary.
@@ -129,7 +112,7 @@ impl MaskedText {
         self.characters.len() - self.train
     }
 
-    fn describe(&self, found: usize, unknown: f64) -> Vec<String> {
+    fn describe(&self, of_vocabulary: String) -> Vec<String> {
         let windows = TEST_LENGTHS.iter().zip(&self.tests);
         let windows: Vec<String> = windows
             .map(|(length, test)| format!("{} windows of {length}", test.len()))
@@ -144,17 +127,7 @@ impl MaskedText {
                  predicted",
                 grouped(self.characters.len())
             ),
-            format!(
-                "vocabulary: {} of the {} different characters in training; of the characters \
-                 tested, {:.1} % are unknown",
-                if found > self.known {
-                    format!("the {} most frequent", grouped(self.known))
-                } else {
-                    "all".into()
-                },
-                grouped(found),
-                100.0 * unknown
-            ),
+            of_vocabulary,
             format!(
                 "the first {} characters to train on, in windows of {} to {}; the last {} held out",
                 grouped(self.train),
@@ -239,9 +212,74 @@ fn masked_of(length: usize) -> usize {
     ((length * MASKED_PERCENT + 50) / 100).max(1)
 }
 
+/// How many of so many characters are for training. The last tenth is held out.
+fn to_train(characters: usize) -> usize {
+    characters - characters / 10
+}
+
+/// The characters of a text as numbers.
+pub(super) struct Characters {
+    /// Those in the vocabulary, by their numbers. After them comes the unknown one.
+    pub known: Vec<char>,
+    /// All characters of the text.
+    pub numbers: Vec<u16>,
+    /// How many different ones the training has.
+    found: usize,
+    /// The share of those held out that are unknown.
+    unknown: f64,
+}
+
+impl Characters {
+    /// # Errors
+    ///
+    /// [`Problem::UnknownCharacters`] if most of those held out are not in training.
+    pub fn of(text: &str) -> Result<Self, Problem> {
+        let train = to_train(text.chars().count());
+        let alphabet = alphabet(text.chars().take(train));
+        let found = alphabet.len();
+        let known: Vec<char> = alphabet.into_iter().take(MAX_ALPHABET).collect();
+        let by_character: HashMap<char, u16> = known.iter().copied().zip(0..).collect();
+        // There are at most MAX_ALPHABET of them.
+        let other = known.len() as u16;
+        let number = |character| by_character.get(&character).copied().unwrap_or(other);
+        let numbers: Vec<u16> = text.chars().map(number).collect();
+        let held_out = &numbers[train..];
+        let unknown = held_out.iter().filter(|number| **number == other).count();
+        let unknown = unknown as f64 / held_out.len().max(1) as f64;
+        let mut held_out = text.chars().skip(train);
+        if unknown > 0.5
+            && let Some(example) = held_out.find(|character| number(*character) == other)
+        {
+            return Err(Problem::UnknownCharacters {
+                percent: 100.0 * unknown,
+                example,
+            });
+        }
+        Ok(Self {
+            known,
+            numbers,
+            found,
+            unknown,
+        })
+    }
+
+    /// What is said of the vocabulary. `held_out` says what becomes of the characters that are not for training.
+    pub fn describe(&self, held_out: &str) -> String {
+        format!(
+            "vocabulary: {} of the {} different characters in training; of the characters {held_out}, {:.1} % are unknown",
+            match self.found > self.known.len() {
+                true => format!("the {} most frequent", grouped(self.known.len())),
+                false => "all".into(),
+            },
+            grouped(self.found),
+            100.0 * self.unknown
+        )
+    }
+}
+
 /// The different characters, the most frequent first. Of equally frequent ones, the first in the text comes
 /// first.
-pub(super) fn alphabet(text: impl Iterator<Item = char>) -> Vec<char> {
+fn alphabet(text: impl Iterator<Item = char>) -> Vec<char> {
     let mut counts: HashMap<char, (usize, usize)> = HashMap::new();
     for (place, character) in text.enumerate() {
         counts.entry(character).or_insert((0, place)).0 += 1;

@@ -324,7 +324,8 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::data::testing::Says;
+    use crate::data::DataError;
+    use crate::data::testing::{self, Says, settings};
 
     /// Texts of two classes that differ in the order of two words.
     fn write(root: &Path) {
@@ -338,10 +339,11 @@ mod tests {
         }
     }
 
-    fn load(root: &Path, change: impl Fn(&mut Source)) -> Result<DataTask, String> {
-        let mut source = Source::from(root);
-        change(&mut source);
-        DataTask::read(&source).map_err(|error| error.to_string())
+    fn load(root: &Path, text: &str) -> Result<DataTask, DataError> {
+        DataTask::read(&Source {
+            reading: settings(text),
+            ..Source::from(root)
+        })
     }
 
     #[test]
@@ -350,38 +352,25 @@ mod tests {
         let root = folder.path().join("reviews");
         write(&root);
         fs::write(root.join("good/.hidden"), "x").unwrap();
-        for tokens in [None, Some(TokenKind::Characters)] {
-            let data = load(&root, |source| source.reading.tokens = tokens).unwrap();
-            assert_eq!(
-                (data.spec().file.as_str(), data.labels().len()),
-                ("reviews.jsonl", 2)
-            );
-            let said = data.describe().join("\n");
-            let token = if tokens.is_some() {
-                "character"
-            } else {
-                "word"
-            };
-            assert!(said.contains("40 rows of labelled sequences"), "{said}");
-            said.says(&format!(
+        for (tokens, token) in [("", "word"), ("tokens = 'characters'", "character")] {
+            let data = load(&root, tokens).unwrap();
+            assert_eq!(data.spec().file, "reviews.jsonl");
+            assert_eq!(data.labels().len(), 2);
+            data.says("40 rows of labelled sequences");
+            data.says(&format!(
                 "a token is a {token}; the study keeps the texts as lines of reviews.jsonl"
             ));
-            said.says("hidden files, which are not read: 1");
+            data.says("hidden files, which are not read: 1");
             let kept = folder.path().join("reviews.jsonl");
             fs::write(&kept, data.packed().unwrap()).unwrap();
-            let again = load(&kept, |source| source.reading.tokens = tokens).unwrap();
+            let again = load(&kept, tokens).unwrap();
             let of = |task: &DataTask, path: &Path| task.to_predict("data", path).unwrap();
             let (texts, lines) = (of(&data, &root), of(&again, &kept));
             assert_eq!((texts.samples, texts.truth), (lines.samples, lines.truth));
-            assert_eq!(
-                (texts.about, texts.names[0].as_str()),
-                ("file", "bad/1.txt")
-            );
+            assert_eq!((texts.about, &*texts.names[0]), ("file", "bad/1.txt"));
             assert_eq!(again.spec(), data.spec());
-            assert_eq!(
-                again.task().train_batch(1, 0, 8),
-                data.task().train_batch(1, 0, 8)
-            );
+            let batch = |data: &DataTask| data.task().train_batch(1, 0, 8);
+            assert_eq!(batch(&again), batch(&data));
         }
     }
 
@@ -391,20 +380,17 @@ mod tests {
         let root = folder.path().join("reviews");
         write(&root.join("train"));
         write(&root.join("test"));
-        let data = load(&root, |_| ()).unwrap();
+        let data = load(&root, "").unwrap();
         let test = data.spec().test.clone().unwrap();
         assert_eq!(test.file, "reviews.test.jsonl");
-        let kept = [
-            ("reviews.jsonl", data.packed()),
-            ("reviews.test.jsonl", data.packed_test()),
-        ];
-        for (name, bytes) in kept {
-            fs::write(folder.path().join(name), bytes.unwrap()).unwrap();
-        }
-        let again = load(&folder.path().join("reviews.jsonl"), |source| {
-            source.test = Some(folder.path().join("reviews.test.jsonl"));
-        });
-        assert_eq!(again.unwrap().spec(), data.spec());
+        let keep =
+            |name: &str, bytes: Option<&[u8]>| testing::file(folder.path(), name, bytes.unwrap());
+        let file = keep("reviews.jsonl", data.packed());
+        let again = Source {
+            test: Some(keep("reviews.test.jsonl", data.packed_test())),
+            ..Source::from(file.as_path())
+        };
+        assert_eq!(DataTask::read(&again).unwrap().spec(), data.spec());
     }
 
     #[test]
@@ -421,40 +407,23 @@ mod tests {
             (&b"a ".repeat(600), "1.txt a sequence of 600 tokens"),
         ] {
             fs::write(&file, bytes).unwrap();
-            let said = load(&root, |_| ()).unwrap_err();
-            assert!(
-                said.contains(what) && said.contains("--skip-bad 1"),
-                "{what}: {said}"
-            );
-            load(&root, |source| source.reading.skip_bad = 1).unwrap();
+            let error = load(&root, "").unwrap_err();
+            error.says(&format!("{what} … --skip-bad 1"));
+            load(&root, "skip_bad = 1").unwrap();
         }
         fs::write(&file, whole).unwrap();
         fs::write(root.join("bad/readme.md"), "x").unwrap();
-        let said = load(&root, |_| ()).unwrap_err();
-        assert!(said.contains("bad/readme.md is no .txt file"), "{said}");
+        let says = |settings: &str, said: &str| load(&root, settings).unwrap_err().says(said);
+        says("", "bad/readme.md is no .txt file");
         fs::rename(root.join("bad/readme.md"), root.join("readme.md")).unwrap();
-        assert!(
-            load(&root, |_| ())
-                .unwrap_err()
-                .contains("the file `readme.md`")
-        );
+        says("", "the file `readme.md`");
         fs::remove_file(root.join("readme.md")).unwrap();
         fs::create_dir(root.join("none")).unwrap();
-        assert!(
-            load(&root, |_| ())
-                .unwrap_err()
-                .contains("the folder `none` of a class holds no text")
-        );
+        says("", "the folder `none` of a class holds no text");
         fs::remove_dir(root.join("none")).unwrap();
-        let flag = load(&root, |source| source.reading.label = Some("x".into())).unwrap_err();
-        flag.says("--label is not about a folder of texts");
-        let size = load(&root, |source| source.reading.size = Some(8)).unwrap_err();
-        size.says("--size is not about a folder of texts");
+        says("label = 'x'", "--label is not about a folder of texts");
+        says("size = 8", "--size is not about a folder of texts");
         fs::remove_dir_all(root.join("good")).unwrap();
-        assert!(
-            load(&root, |_| ())
-                .unwrap_err()
-                .contains("all texts are in one folder, `bad`")
-        );
+        says("", "all texts are in one folder, `bad`");
     }
 }

@@ -1,12 +1,9 @@
 //! Whole series with times: those of long tables and of `.ts` files become positions where they tell more than the order.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::path::Path;
 
 use super::*;
-use crate::data::testing::{Says, read, reading};
-use crate::door::Entry;
+use crate::data::testing::{Says, check_prepared, file, read, source, tested};
 
 /// The times of the steps of a series: the class is how they are spaced, and nothing else.
 fn days(series: usize) -> Vec<f64> {
@@ -46,29 +43,7 @@ fn stamped(series: std::ops::Range<usize>) -> String {
     text
 }
 
-fn by_patient() -> Reading {
-    reading(|r| {
-        r.id = Some("patient".into());
-        r.time = Some("day".into());
-        r.label = Some("outcome".into());
-    })
-}
-
-fn write(folder: &Path, name: &str, text: &str) -> Source {
-    let file = folder.join(name);
-    fs::write(&file, text).unwrap();
-    Source::from(file.as_path())
-}
-
-/// Every sample that is tested.
-fn tested(task: &dyn Task) -> Vec<Sample> {
-    let lengths = task.test_lengths().into_iter();
-    lengths.flat_map(|length| task.test_set(length)).collect()
-}
-
-fn said(data: &DataTask) -> String {
-    data.describe().join("\n")
-}
+const BY_PATIENT: &str = "id = 'patient'; time = 'day'; label = 'outcome'";
 
 /// The gaps between the times of a sample, but for those at BOS and EOS, which are 1.
 fn gaps(sample: &Sample) -> Vec<f64> {
@@ -83,32 +58,24 @@ fn gaps(sample: &Sample) -> Vec<f64> {
 
 #[test]
 fn uneven_times_of_both_forms_are_positions() {
-    let of_table = read("a.csv", visits(0..60), by_patient()).unwrap();
-    let of_stamps = read("a.ts", stamped(0..60), Reading::default()).unwrap();
+    let of_table = read("a.csv", visits(0..60), BY_PATIENT).unwrap();
+    let of_stamps = read("a.ts", stamped(0..60), "").unwrap();
     for (data, name) in [
         (&of_table, "the times of `day`"),
         (&of_stamps, "the time stamps"),
     ] {
         assert!(data.task().has_times());
-        let text = said(data);
         // Steps of 1 and of 3 to 4; of 3 to 5 steps of a series, those at 0, 2 and 4 are short in one class.
-        for line in [
-            &format!(
-                "positions are {name}, from the start of each series, in units of the middle one of their steps in training; \
-                 schemes that take whole numbers alone get 0, 1, 2, …"
-            ),
-            "times are numbers; steps of time: 3 (the shortest 1, the longest 4)",
-            "lengths 4 to 6 tokens",
-        ] {
-            assert!(text.contains(line), "{line}\n{text}");
-        }
+        data.says(&format!(
+            "positions are {name}, from the start of each series, in units of the middle one of their steps in training; \
+             schemes that take whole numbers alone get 0, 1, 2, …"
+        ));
+        data.says("times are numbers; steps of time: 3 (the shortest 1, the longest 4)");
+        data.says("lengths 4 to 6 tokens");
         let task = data.task();
         let train = (0..20).flat_map(|step| task.train_batch(1, step, 8));
-        for sample in tested(task.as_ref())
-            .iter()
-            .chain(&train.collect::<Vec<_>>())
-        {
-            let gaps = gaps(sample);
+        for sample in train.chain(tested(task.as_ref())) {
+            let gaps = gaps(&sample);
             assert!((3..=5).contains(&gaps.len()), "{gaps:?}");
             let is_short = |place: usize| gaps[place] < gaps[1 - place];
             let class = usize::from(is_short(1));
@@ -131,25 +98,20 @@ fn equal_steps_stay_the_order_and_other_series_with_other_steps_make_them_times(
         }
         text
     };
-    let data = read("a.csv", even(&|_| 2), by_patient()).unwrap();
+    let data = read("a.csv", even(&|_| 2), BY_PATIENT).unwrap();
     assert!(!data.task().has_times());
-    let line =
-        "the times of `day` rise by 2 in every series, so positions are the numbers of steps";
-    assert!(said(&data).contains(line), "{}", said(&data));
-    assert!(
-        tested(data.task().as_ref())
-            .iter()
-            .all(|sample| sample.times.is_none())
+    data.says(
+        "the times of `day` rise by 2 in every series, so positions are the numbers of steps",
     );
+    let tests = tested(data.task().as_ref());
+    assert!(tests.iter().all(|sample| sample.times.is_none()));
 
-    let data = read("a.csv", even(&|of| 1 + of % 2), by_patient()).unwrap();
+    let data = read("a.csv", even(&|of| 1 + of % 2), BY_PATIENT).unwrap();
     assert!(data.task().has_times());
     for sample in tested(data.task().as_ref()) {
         let gaps = gaps(&sample);
-        assert!(
-            gaps == [1.0; 3] || gaps == [2.0; 3] || gaps == [0.5; 3],
-            "{gaps:?}"
-        );
+        let is_even = [0.5, 1.0, 2.0].iter().any(|gap| gaps == [*gap; 3]);
+        assert!(is_even, "{gaps:?}");
     }
 }
 
@@ -157,40 +119,25 @@ fn equal_steps_stay_the_order_and_other_series_with_other_steps_make_them_times(
 fn dates_missing_values_patches_and_cuts_keep_their_times() {
     let dates = |day: f64| {
         let minutes = (day * 60.0).round() as u64;
-        format!(
-            "2024-03-{:02} {:02}:{:02}",
-            1 + minutes / 1440,
-            minutes / 60 % 24,
-            minutes % 60
-        )
+        let (day, hour, minute) = (1 + minutes / 1440, minutes / 60 % 24, minutes % 60);
+        format!("2024-03-{day:02} {hour:02}:{minute:02}")
     };
     let mut text = String::from("patient,day,x,outcome\n");
     for of in 0..60 {
         for (step, day) in days(of).iter().enumerate() {
             let x = if step == 1 { "" } else { "0.5" };
-            writeln!(
-                text,
-                "p{of},{},{x},{}",
-                dates(day - 10.0 * of as f64),
-                ["ill", "well"][of % 2]
-            )
-            .unwrap();
+            let (day, outcome) = (dates(day - 10.0 * of as f64), ["ill", "well"][of % 2]);
+            writeln!(text, "p{of},{day},{x},{outcome}").unwrap();
         }
     }
-    let data = read("a.csv", &text, by_patient()).unwrap();
-    let line = "times are dates; steps of time: 3 hours (the shortest 1 hour, the longest 4 hours)";
-    assert!(said(&data).contains(line), "{}", said(&data));
+    let data = read("a.csv", &text, BY_PATIENT).unwrap();
+    data.says("times are dates; steps of time: 3 hours (the shortest 1 hour, the longest 4 hours)");
     for sample in tested(data.task().as_ref()) {
         assert!((3..=5).contains(&gaps(&sample).len()));
     }
     // Two tokens of two steps; the time from one to the next is that of two steps, 4 hours at least.
-    let cut = Reading {
-        patch: Some(2),
-        max_len: Some(2),
-        no_beyond: true,
-        ..by_patient()
-    };
-    let data = read("a.csv", &text, cut).unwrap();
+    let cut = format!("patch = 2; max_len = 2; no_beyond = true; {BY_PATIENT}");
+    let data = read("a.csv", &text, &cut).unwrap();
     data.says("steps of time: 4.5 hours (the shortest 4 hours");
     for sample in tested(data.task().as_ref()) {
         let gaps = gaps(&sample);
@@ -201,15 +148,12 @@ fn dates_missing_values_patches_and_cuts_keep_their_times() {
 #[test]
 fn equal_numbers_at_other_times_are_other_rows() {
     // Each series twice: the same gaps on other days are one sequence, and other gaps are not.
-    let twice = visits(0..60)
-        + &visits(0..60)
-            .replace("\np", "\nq")
-            .lines()
-            .skip(1)
-            .collect::<Vec<_>>()
-            .join("\n");
-    let data = read("a.csv", &twice, by_patient()).unwrap();
-    let text = said(&data);
+    let once = visits(0..60);
+    let again = once
+        .replace("\np", "\nq")
+        .replacen("patient,day,x,outcome\n", "", 1);
+    let data = read("a.csv", once + &again, BY_PATIENT).unwrap();
+    let text = data.text();
     // The gaps repeat after 2 · 5 · 3 = 30 series, so 30 of 120 are different.
     text.says("rows with the sequence of an earlier one: 90");
     assert!(!text.contains("sequences under more than one"), "{text}");
@@ -220,81 +164,52 @@ fn folds_a_test_file_and_the_prepared_form_have_the_same_times() {
     let folder = tempfile::tempdir().unwrap();
     let folded = Source {
         folds: Some(3),
-        reading: by_patient(),
-        ..write(folder.path(), "a.csv", &visits(0..60))
+        ..source(folder.path(), "a.csv", visits(0..60), BY_PATIENT)
     };
-    write(folder.path(), "b_TEST.ts", &stamped(60..100));
-    let beside = write(folder.path(), "b_TRAIN.ts", &stamped(0..60));
-    for (place, source) in [folded, beside].iter().enumerate() {
-        let data = DataTask::read(source).unwrap();
-        let file = folder.path().join(format!("prepared-{place}"));
-        let mut out = Vec::new();
-        data.write_prepared("it", &mut out).unwrap();
-        fs::write(&file, out).unwrap();
+    file(folder.path(), "b_TEST.ts", stamped(60..100));
+    let beside = source(folder.path(), "b_TRAIN.ts", stamped(0..60), "");
+    for source in [folded, beside] {
+        let data = DataTask::read(&source).unwrap();
         for task in data.tasks() {
-            let again =
-                prepared_task(&Entry::named(&file), "it", data.spec(), task.name()).unwrap();
-            assert!(task.has_times() && again.has_times());
-            assert_eq!(tested(again.as_ref()), tested(task.as_ref()));
-            assert_eq!(again.train_batch(1, 2, 16), task.train_batch(1, 2, 16));
-            tested(task.as_ref())
-                .iter()
-                .for_each(|sample| drop(gaps(sample)));
+            assert!(task.has_times());
+            let tests = tested(task.as_ref());
+            tests.iter().for_each(|sample| drop(gaps(sample)));
         }
+        check_prepared(&data);
     }
 }
 
 #[test]
 fn others_are_predicted_in_the_unit_of_the_study() {
     let folder = tempfile::tempdir().unwrap();
-    let source = Source {
-        reading: by_patient(),
-        ..write(folder.path(), "a.csv", &visits(0..60))
-    };
-    let data = DataTask::read(&source).unwrap();
+    let of = source(folder.path(), "a.csv", visits(0..60), BY_PATIENT);
+    let data = DataTask::read(&of).unwrap();
     // Equal steps, which are no unit of their own, and one step alone.
     let new = "patient,day,x\nn,0,0.5\nn,6,1.5\nn,12,2.5\none,99,0.5\n";
-    let file = write(folder.path(), "new.csv", new).file;
-    let new = data.to_predict(NAME, &file).unwrap();
-    let times: Vec<_> = new
-        .samples
-        .iter()
-        .map(|sample| sample.times.clone().unwrap())
-        .collect();
+    let new = file(folder.path(), "new.csv", new);
+    let new = data.to_predict(NAME, &new).unwrap().samples;
+    assert_eq!(new.len(), 2);
+    let times = [0, 1].map(|row| new[row].times.clone().unwrap());
     let unit = 6.0 / (times[0][2] - 1.0);
     assert!((1.0..=4.0).contains(&unit), "{unit}");
-    assert_eq!(
-        times[0],
-        [
-            0.0,
-            1.0,
-            1.0 + 6.0 / unit,
-            1.0 + 12.0 / unit,
-            2.0 + 12.0 / unit
-        ]
-    );
+    let (second, third) = (1.0 + 6.0 / unit, 1.0 + 12.0 / unit);
+    assert_eq!(times[0], [0.0, 1.0, second, third, 2.0 + 12.0 / unit]);
     assert_eq!(times[1], [0.0, 1.0, 2.0]);
-    let refused = |text: &str| {
-        let file = write(folder.path(), "other.csv", text).file;
-        data.to_predict(NAME, &file)
-            .map(drop)
-            .unwrap_err()
-            .to_string()
+    let refused = |data: &DataTask, name: &str, text: &str, said: &str| {
+        let file = file(folder.path(), name, text);
+        let wrong = data.to_predict(NAME, &file).map(drop).unwrap_err();
+        wrong.says(said);
     };
-    let dates = refused("patient,day,x\nn,2024-01-01,0.5\nn,2024-01-03,1.5\n");
-    dates.says("the times of `day` are dates, and those of the study numbers");
-    let far = refused("patient,day,x\nn,0,0.5\nn,9e999,1.5\n");
-    assert!(far.contains("the time `day` is `9e999`"), "{far}");
+    let dates = "patient,day,x\nn,2024-01-01,0.5\nn,2024-01-03,1.5\n";
+    let said = "the times of `day` are dates, and those of the study numbers";
+    refused(&data, "other.csv", dates, said);
+    let far = "patient,day,x\nn,0,0.5\nn,9e999,1.5\n";
+    refused(&data, "other.csv", far, "the time `day` is `9e999`");
 
-    let stamps = DataTask::read(&write(folder.path(), "a.ts", &stamped(0..60))).unwrap();
+    let stamps = read("a.ts", stamped(0..60), "").unwrap();
     let plain = "@univariate true\n@classLabel true ill well\n@data\n0.5,1.5\n";
-    let file = write(folder.path(), "plain.ts", plain).file;
-    let without = stamps
-        .to_predict(NAME, &file)
-        .map(drop)
-        .unwrap_err()
-        .to_string();
-    without.says("its series have no times, and those of the study have");
+    let said = "its series have no times, and those of the study have";
+    refused(&stamps, "plain.ts", plain, said);
 }
 
 #[test]
@@ -302,25 +217,16 @@ fn a_study_of_equal_steps_predicts_series_of_other_steps_by_their_order() {
     let folder = tempfile::tempdir().unwrap();
     // Numbers that differ, so that rows differ without times too.
     let row = |of: usize| {
-        let steps = (0..4).map(|step| format!("({step},{step}.{of})"));
-        format!(
-            "{}:{}\n",
-            steps.collect::<Vec<_>>().join(","),
-            ["ill", "well"][of % 2]
-        )
+        let steps = [0, 1, 2, 3].map(|step| format!("({step},{step}.{of})"));
+        format!("{}:{}\n", steps.join(","), ["ill", "well"][of % 2])
     };
     let text = stamped(0..0) + &(0..40).map(row).collect::<String>();
-    let source = write(folder.path(), "even.ts", &text);
-    let study = DataTask::read(&source).unwrap();
+    let study = read("even.ts", &text, "").unwrap();
     assert!(!study.task().has_times());
-    let uneven = write(folder.path(), "uneven.ts", &stamped(40..50));
-    let others = study.to_predict(NAME, &uneven.file).unwrap();
-    let said = "they say the order alone, as in the study, and each counts as one step";
-    assert!(
-        others.notes.iter().any(|note| note.contains(said)),
-        "{:?}",
-        others.notes
-    );
+    let uneven = file(folder.path(), "uneven.ts", stamped(40..50));
+    let others = study.to_predict(NAME, &uneven).unwrap();
+    let notes = others.notes.join("\n");
+    notes.says("they say the order alone, as in the study, and each counts as one step");
     assert!(others.samples.iter().all(|sample| sample.times.is_none()));
 }
 
@@ -329,26 +235,19 @@ fn times_that_do_not_fit_those_of_the_training_file_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let tested_on = |test: &str| {
         let source = Source {
-            test: Some(write(folder.path(), "test.ts", test).file),
-            ..write(folder.path(), "train.ts", &stamped(0..40))
+            test: Some(file(folder.path(), "test.ts", test)),
+            ..source(folder.path(), "train.ts", stamped(0..40), "")
         };
-        DataTask::read(&source).unwrap_err().to_string()
+        DataTask::read(&source).unwrap_err()
     };
     let plain = "@univariate true\n@classLabel true ill well\n@data\n0.5,1.5:ill\n";
-    let error = tested_on(plain);
-    assert!(
-        error.contains("test.ts")
-            && error.contains(
-                "its series have no times, and those of the first file times that are numbers"
-            ),
-        "{error}"
+    tested_on(plain).says(
+        "test.ts … its series have no times, and those of the first file times that are numbers",
     );
     let dates = plain.replace("@univariate", "@timeStamps true\n@univariate");
-    let error = tested_on(&dates.replace("0.5,1.5", "(2024-01-01,0.5),(2024-01-03,1.5)"));
-    assert!(error.contains("times that are dates"), "{error}");
+    let dates = dates.replace("0.5,1.5", "(2024-01-01,0.5),(2024-01-03,1.5)");
+    tested_on(&dates).says("times that are dates");
     let far = stamped(0..40).replacen("(0,0.5)", "(-1e16,0.5)", 1);
-    let error = read("a.ts", &far, Reading::default())
-        .map(drop)
-        .unwrap_err();
+    let error = read("a.ts", &far, "").unwrap_err();
     error.says("line 5: the time stamp of step 1 is `-1e16`, and from 2^53 on");
 }

@@ -7,6 +7,7 @@ use super::encodings::Encodings;
 use super::summary::Summary;
 use super::synthetic::{Synthetic, page};
 use super::{Report, Results, table};
+use crate::data::testing::Says;
 use crate::data::{DataSpec, FileSpec, Format, Reading};
 use crate::task::{Measure, Score};
 
@@ -41,13 +42,6 @@ fn own_study(scores: [(&str, f64); 2]) -> Synthetic {
 }
 
 #[track_caller]
-fn has(text: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(text.contains(part), "{part}: {text}");
-    }
-}
-
-#[track_caller]
 fn has_not(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(!text.contains(part), "{part}: {text}");
@@ -62,10 +56,10 @@ fn the_file_that_was_tested_is_named() {
         let rows = said.iter().find(|of| of.contains("All seeds")).cloned();
         (rows.unwrap(), said.join("\n"))
     };
-    has(&rows(&study).0, &["rows of a.csv"]);
+    rows(&study).0.says("rows of a.csv");
     study.spec.data.as_mut().unwrap().test = Some(file("b.csv"));
     let (rows, said) = rows(&study);
-    has(&rows, &["rows of b.csv"]);
+    rows.says("rows of b.csv");
     has_not(&said.replace("(trained on a.csv)", ""), &["a.csv"]);
     assert_eq!(study.judged().tasks[0].title, "b.csv (trained on a.csv)");
 }
@@ -74,10 +68,8 @@ fn the_file_that_was_tested_is_named() {
 fn where_little_was_learned_no_scheme_leads() {
     // 0.33 and 0.28 above a floor of 0.25.
     let summary = own_study([("rotary", 0.33), ("alibi", 0.28)]).judged();
-    has(
-        &summary.verdict[1],
-        &["On held-out data: not solved on a.csv. The highest score is 0.11 of 1"],
-    );
+    summary.verdict[1]
+        .says("On held-out data: not solved on a.csv. The highest score is 0.11 of 1");
     has_not(&summary.verdict.join("\n"), &["rotary is"]);
     assert!(summary.leaders().is_empty() && summary.tasks[0].leaders().is_empty());
     // As much is enough for an error, of which there may be no more to learn.
@@ -90,9 +82,9 @@ fn where_little_was_learned_no_scheme_leads() {
 fn no_positions_are_not_called_none_in_a_sentence() {
     let said = |scores| study("reverse", scores).judged().verdict;
     let control_leads = said([("none", 0.9), ("alibi", 0.5)]);
-    has(&control_leads[0], &["no positions (`none`) is "]);
+    control_leads[0].says("no positions (`none`) is ");
     let control_is_below = said([("alibi", 0.9), ("none", 0.5)]);
-    has(&control_is_below[1], &["no positions (`none`), +0.53"]);
+    control_is_below[1].says("no positions (`none`), +0.53");
 }
 
 #[test]
@@ -111,16 +103,15 @@ fn images_are_tested_at_other_resolutions_and_not_beyond() {
         "At the resolution of the training: ",
         "At other resolutions: ",
     ];
-    has(&said, &places);
+    said.says_all(&places);
     let data = study.data();
     let figures = charts::of_task(&data, &data.tasks[0]).unwrap().scores;
     let drawn: String = figures.into_iter().map(|of| of.svg).collect();
     let wrong = ["Beyond", "beyond", "sequence length", "training lengths"];
     has_not(&(said + &drawn), &wrong);
-    has(
-        &study.page(Vec::new()),
-        &["images of 64 patches; tested on images of the same size, and of"],
-    );
+    study
+        .page(Vec::new())
+        .says("images of 64 patches; tested on images of the same size, and of");
     assert_eq!(Part::Beyond.in_words(true), "at other resolutions");
 }
 
@@ -134,13 +125,13 @@ fn the_loss_of_a_forecast_is_an_absolute_error_in_the_unit_of_the_data() {
         losses.map(|of| of.caption + &of.svg).collect()
     };
     let of_classes = drawn(&data);
-    has(&of_classes, &["The cross-entropy on", "nats per answer"]);
+    of_classes.says_all(&["The cross-entropy on", "nats per answer"]);
     data.tasks[0].measure = Measure::Error { unit: "Ppm".into() };
     data.tasks[0].unit = 1e4;
     let of_numbers = drawn(&data);
     has_not(&of_numbers, &["cross-entropy", "nats"]);
     // The training losses fall from about 2.1, which is 21,000 Ppm.
-    has(&of_numbers, &["mean absolute error (Ppm)", "\n20,000\n"]);
+    of_numbers.says_all(&["mean absolute error (Ppm)", "\n20,000\n"]);
     has_not(&of_classes, &["\n20,000\n"]);
 }
 
@@ -165,12 +156,12 @@ fn one_task_has_no_heat_map_and_capitals_stay() {
     let study = study.change(|_, _, measures| measures.scores[0].score = Score::Bits(1.5));
     // The title of a chart.
     let title = "a.csv: bits per token after 1500 steps";
-    has(&study.page(Vec::new()), &[title]);
+    study.page(Vec::new()).says(title);
     let mut summary = study.judged();
     let unit = "CO2 in PPM".into();
     summary.tasks[0].measure = Measure::Error { unit };
     let page = page(&study.data(), &summary, &Encodings::default());
-    has(&page, &[">Error in CO2 in PPM, held-out<"]);
+    page.says(">Error in CO2 in PPM, held-out<");
 }
 
 /// What is read of a table of scores.
@@ -221,7 +212,7 @@ fn scores_of_others_are_judged_as_those_of_a_study() {
     assert_eq!(best(theirs), best(&own));
     // What only a study knows is neither claimed nor shown.
     let said = theirs.verdict.join(" ");
-    has(&said, &["The scores are taken as they are in theirs.csv"]);
+    said.says("The scores are taken as they are in theirs.csv");
     let page = page(&report.data, theirs, &Encodings::default());
     for text in [&said, &report.table(), &page] {
         let unknown =
@@ -231,16 +222,16 @@ fn scores_of_others_are_judged_as_those_of_a_study() {
             &unknown.split('|').collect::<Vec<_>>(),
         );
     }
-    has(&page, &["Where the scores are from", "theirs.csv"]);
+    page.says_all(&["Where the scores are from", "theirs.csv"]);
     let json = report.json().unwrap();
-    has(&json, &["\"results\""]);
+    json.says("\"results\"");
     has_not(&json, &["\"recipe\"", "\"steps\""]);
     // A part of the scores.
     let mut fewer = as_table(&own);
     fewer.runs.truncate(100);
     let said = Report::of_results(&fewer).summary.verdict.join(" ");
     let missing = "350 of 450 combinations of scheme, task and seed have no score in theirs.csv";
-    has(&said, &[missing]);
+    said.says(missing);
 }
 
 #[test]
@@ -253,5 +244,5 @@ fn scores_of_others_may_be_low_and_still_have_a_leader() {
     let rows: String = rows.collect();
     let results = read("low.csv", &format!("scheme,task,seed,score\n{rows}"));
     let said = Report::of_results(&results).summary.verdict.join(" ");
-    has(&said, &["a is best of the two on x"]);
+    said.says("a is best of the two on x");
 }

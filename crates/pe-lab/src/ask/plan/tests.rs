@@ -1,5 +1,6 @@
 use super::*;
 use crate::ask::StudySpec;
+use crate::data::testing::{Says, rows};
 use crate::stats::FEWEST_SEEDS;
 
 #[test]
@@ -14,8 +15,8 @@ fn every_preset_is_a_plan_of_enough_seeds() {
     // A study that does not say how many has enough too.
     let (spec, _) = StudySpec::of(Plan::parse("tasks = [\"reverse\"]").unwrap()).unwrap();
     assert!(spec.seeds.len() >= FEWEST_SEEDS, "{:?}", spec.seeds);
-    let message = Plan::preset("slow").unwrap_err().to_string();
-    assert!(message.contains("quick, standard, full, lm"), "{message}");
+    let unknown = Plan::preset("slow").unwrap_err();
+    unknown.says("quick, standard, full, lm");
 }
 
 #[test]
@@ -81,25 +82,16 @@ fn model_and_recipe_have_these_fields_in_a_file() {
         ..Plan::default()
     };
     let names = |part: &str, plan: &Plan| -> Vec<String> {
-        written(plan)[part]
-            .as_object()
-            .unwrap()
-            .keys()
-            .cloned()
-            .collect()
+        let fields = written(plan)[part].as_object().unwrap().clone();
+        fields.keys().cloned().collect()
     };
+    let model = names("model", &usual).join(" ");
+    assert_eq!(model, "d_ff d_model heads layers");
+    let recipe = names("recipe", &usual).join(" ");
     assert_eq!(
-        names("model", &usual),
-        ["d_ff", "d_model", "heads", "layers"]
+        recipe,
+        "batch_size beta_2 clip_norm learning_rate warmup_steps"
     );
-    let recipe = [
-        "batch_size",
-        "beta_2",
-        "clip_norm",
-        "learning_rate",
-        "warmup_steps",
-    ];
-    assert_eq!(names("recipe", &usual), recipe);
     for (part, added) in [
         ("model", &["network", "norm", "activation", "dropout"][..]),
         ("recipe", &["schedule", "weight_decay"]),
@@ -107,52 +99,40 @@ fn model_and_recipe_have_these_fields_in_a_file() {
         let said = read(&format!("[{part}]\nweights = 3")).unwrap_err();
         let known = names(part, &usual).into_iter();
         for name in known.chain(added.iter().map(|name| name.to_string())) {
-            assert!(said.contains(&format!("`{name}`")), "{name}: {said}");
+            said.says(&format!("`{name}`"));
         }
     }
     let said = read("[model]\nnorm = \"first\"").unwrap_err();
-    assert!(said.contains("`pre`") && said.contains("`post`"), "{said}");
+    said.says_all(&["`pre`", "`post`"]);
     // And of the plan itself.
     let said = read("weights = 3").unwrap_err();
-    for name in [
-        "schemes",
-        "causal",
-        "data",
-        "test_scalings",
-        "recipe",
-        "model",
-    ] {
-        assert!(said.contains(&format!("`{name}`")), "{name}: {said}");
+    for name in "schemes causal data test_scalings recipe model".split(' ') {
+        said.says(&format!("`{name}`"));
     }
 }
 
 #[test]
 fn what_is_wrong_is_said_with_its_line() {
-    for (text, said) in [
-        ("schemes = [\"none\"]\nseed = 3", "line 2"),
-        ("seeds = \"three\"", "a number of seeds, such as 3"),
-        ("seeds = -1", "a number of seeds, such as 3"),
-        ("steps = \"many\"", "a number of steps, such as 500"),
-        ("steps = \"autoo\"", "`autoo` is neither"),
-        ("seeds = 2\nsteps = \"auto:0\"", "line 2"),
-        ("steps = \"auto:0\"", "`auto:0` asks for 0 steps"),
-        ("steps = -1", "-1 is no number of steps"),
-        ("steps = 1.5", "a number of steps, such as 500"),
-        (
-            "steps = { reverse = \"auto:9..8\" }",
-            "above its limit of 8",
-        ),
-        (
-            "tasks = [\"digits\"]\ndata = \"x.csv\"",
-            "name one of the two",
-        ),
-        ("until = \"bored\"", "expected `decided`"),
-        ("[recipe]\nbatch = 3", "batch"),
-        ("[model]\nd_model = -1", "d_model"),
-        ("schemes = \"some\"", "such as [\"none\"], or \"all\""),
-    ] {
-        let message = Plan::parse(text).unwrap_err().to_string();
-        assert!(message.contains(said), "{text}: {message}");
+    for [text, said] in rows(
+        "
+        schemes = ['none']⏎seed = 3             | line 2
+        seeds = 'three'                         | a number of seeds, such as 3
+        seeds = -1                              | a number of seeds, such as 3
+        steps = 'many'                          | a number of steps, such as 500
+        steps = 'autoo'                         | `autoo` is neither
+        seeds = 2⏎steps = 'auto:0'              | line 2
+        steps = 'auto:0'                        | `auto:0` asks for 0 steps
+        steps = -1                              | -1 is no number of steps
+        steps = 1.5                             | a number of steps, such as 500
+        steps = { reverse = 'auto:9..8' }       | above its limit of 8
+        tasks = ['digits']⏎data = 'x.csv'       | name one of the two
+        until = 'bored'                         | expected `decided`
+        [recipe]⏎batch = 3                      | batch
+        [model]⏎d_model = -1                    | d_model
+        schemes = 'some'                        | such as [\"none\"], or \"all\"
+        ",
+    ) {
+        Plan::parse(text).unwrap_err().says(said);
     }
 }
 
@@ -187,6 +167,10 @@ fn a_flag_overrides_the_file_and_data_stands_for_tasks() {
             .map(|(task, n)| (task.to_string(), StepCount::from(*n)));
         Some(Steps::ByTask(steps.collect()))
     };
+    let folds = Plan {
+        folds: Some(5),
+        ..Plan::default()
+    };
     let with_steps = Plan {
         steps: by_task(&[("reverse", 500), ("digits", 300), ("data", 200)]),
         ..base.clone()
@@ -196,13 +180,7 @@ fn a_flag_overrides_the_file_and_data_stands_for_tasks() {
         (base, by_task(&[("reverse", 500), ("digits", 300)])),
         (data, by_task(&[("data", 200)])),
         // The tasks of folds have other names.
-        (
-            Plan {
-                folds: Some(5),
-                ..Plan::default()
-            },
-            by_task(&[("reverse", 500), ("digits", 300)]),
-        ),
+        (folds, by_task(&[("reverse", 500), ("digits", 300)])),
         (Plan::default(), with_steps.steps.clone()),
     ] {
         assert_eq!(with_steps.clone().overridden_by(over).steps, steps);
@@ -228,7 +206,6 @@ fn seeds_are_counted_or_listed_within_bounds() {
     assert_eq!(Seeds::Count(3).list().unwrap(), [1, 2, 3]);
     assert_eq!(Seeds::These(vec![9, 7]).list().unwrap(), [9, 7]);
     for wrong in [Seeds::Count(0), Seeds::Count(1001), Seeds::These(vec![])] {
-        let message = wrong.list().unwrap_err().to_string();
-        assert!(message.contains("from 1 to 1000"), "{message}");
+        wrong.list().unwrap_err().says("from 1 to 1000");
     }
 }

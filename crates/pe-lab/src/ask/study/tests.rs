@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::ask::steps::StepCount;
+use crate::data::testing::{Says, rows};
 
 fn names(list: &[&str]) -> Option<Names> {
     Some(Names::These(
@@ -35,54 +36,33 @@ fn a_study_is_schemes_times_tasks_times_seeds() {
 
 #[test]
 fn wrong_use_is_named() {
-    let said = |plan: Plan| StudySpec::of(plan).unwrap_err().to_string();
-    let good = || plan(&["none"], &["digits"], &[1]);
-    assert!(said(plan(&["rope!"], &["digits"], &[1])).contains("no scheme `rope!`"));
-    assert!(said(plan(&["none"], &["x"], &[1])).contains("no task `x`"));
-    assert!(said(plan(&["none", "none"], &["digits"], &[1])).contains("named twice"));
-    assert!(said(plan(&[], &["digits"], &[1])).contains("at least one scheme"));
-    assert!(said(plan(&["none"], &["digits"], &[])).contains("from 1 to 1000"));
-    assert!(said(plan(&["none"], &["digits"], &[3, 3])).contains("`3` is named twice"));
-    let steps = |steps| Plan {
-        steps: Some(steps),
-        ..good()
+    let said = |changes: &str| {
+        let table = |text: &str| toml::from_str::<toml::Table>(&text.replace("; ", "\n")).unwrap();
+        let mut plan = table("schemes = ['none']; tasks = ['digits']; seeds = [1]");
+        plan.extend(table(changes));
+        let plan = Plan::parse(&plan.to_string()).unwrap();
+        StudySpec::of(plan).unwrap_err().to_string()
     };
-    assert!(said(steps(Steps::All(0.into()))).contains("0 steps were asked for `digits`"));
-    let stray = BTreeMap::from([("reverse".to_string(), 5.into())]);
-    assert!(said(steps(Steps::ByTask(stray))).contains("`reverse`, which is not in the study"));
-    let shallow = plan(&["rotary(nope_every=4)"], &["digits"], &[1]);
-    assert!(said(shallow).contains("the model has 2 layers"));
-    let same = plan(
-        &["rotary(base=5, share=1)", "rotary(share=1.0,base=5)"],
-        &["digits"],
-        &[1],
-    );
-    assert!(said(same).contains("`rotary(base=5,share=1)` is named twice"));
-    let device = Plan {
-        device: Some("x".into()),
-        ..good()
-    };
-    assert!(said(device).contains("no device `x`"));
-    let heads = Plan {
-        model: Some(ModelSpec {
-            heads: 5,
-            ..ModelSpec::default()
-        }),
-        ..good()
-    };
-    assert!(said(heads).contains("d_model 64 is not a multiple of the 5 heads"));
-    for (batch_size, learning_rate, beta_2, word) in [
-        (0, 1e-3, 0.9, "batch_size is 0"),
-        (8, f64::NAN, 0.9, "learning_rate is NaN"),
-        (8, 1e-3, 1.0, "beta_2 is 1"),
-    ] {
-        let recipe = Some(Recipe {
-            batch_size,
-            learning_rate,
-            beta_2,
-            ..Recipe::default()
-        });
-        assert!(said(Plan { recipe, ..good() }).contains(word));
+    for [changes, words] in rows(
+        "
+        schemes = ['rope!']                  | no scheme `rope!`
+        tasks = ['x']                        | no task `x`
+        schemes = ['none', 'none']           | named twice
+        schemes = []                         | at least one scheme
+        seeds = []                           | from 1 to 1000
+        seeds = [3, 3]                       | `3` is named twice
+        steps = 0                            | 0 steps were asked for `digits`
+        steps = { reverse = 5 }              | `reverse`, which is not in the study
+        schemes = ['rotary(nope_every=4)']   | the model has 2 layers
+        schemes = ['rotary(base=5, share=1)', 'rotary(share=1.0,base=5)'] | `rotary(base=5,share=1)` is named twice
+        device = 'x'                         | no device `x`
+        model = { heads = 5 }                | d_model 64 is not a multiple of the 5 heads
+        recipe = { batch_size = 0 }          | batch_size is 0
+        recipe = { learning_rate = nan }     | learning_rate is NaN
+        recipe = { beta_2 = 1.0 }            | beta_2 is 1
+        ",
+    ) {
+        said(changes).says(words);
     }
 }
 
@@ -97,22 +77,11 @@ fn forget_gates_are_for_decoders() {
         })
     };
     let fox = || names(&["fox", "fox_rotary(base=500)"]).unwrap();
-    let refused = with(fox(), false).unwrap_err().to_string();
-    assert!(
-        refused.contains("the scheme fox: a forget gate looks back")
-            && refused.contains("--causal"),
-        "{refused}"
-    );
-    assert_eq!(
-        with(fox(), true).unwrap().0.schemes,
-        ["fox", "fox_rotary(base=500)"]
-    );
-    let all = |causal| {
-        with(Names::All(crate::ask::plan::All::All), causal)
-            .unwrap()
-            .0
-            .schemes
-    };
+    let refused = with(fox(), false).unwrap_err();
+    refused.says("the scheme fox: a forget gate looks back … --causal");
+    let schemes = |of: Names, causal| with(of, causal).unwrap().0.schemes;
+    assert_eq!(schemes(fox(), true), ["fox", "fox_rotary(base=500)"]);
+    let all = |causal| schemes(Names::All(crate::ask::plan::All::All), causal);
     let (encoders, decoders) = (all(false), all(true));
     for gated in ["fox", "fox_rotary"] {
         let gated = gated.to_string();
@@ -131,7 +100,7 @@ fn the_text_of_the_laboratory_takes_a_training_length() {
             }),
             ..plan(&["rotary"], tasks, &[1])
         };
-        StudySpec::of(plan).map_err(|error| error.to_string())
+        StudySpec::of(plan)
     };
     let by_task = BTreeMap::from([("text".to_string(), 7.into())]);
     let (spec, tasks) = of(&["text"], 128, Some(Steps::ByTask(by_task))).unwrap();
@@ -147,16 +116,12 @@ fn the_text_of_the_laboratory_takes_a_training_length() {
     let text = toml::to_string(&spec.plan()).unwrap();
     let (again, _) = StudySpec::of(Plan::parse(&text).unwrap()).unwrap();
     assert_eq!(again, spec, "{text}");
-    assert!(
-        of(&["text"], 7, None)
-            .unwrap_err()
-            .contains("from 8 to 512")
-    );
-    assert!(
-        of(&["reverse"], 32, None)
-            .unwrap_err()
-            .contains("is about texts")
-    );
+    for (task, length, said) in [
+        ("text", 7, "from 8 to 512"),
+        ("reverse", 32, "is about texts"),
+    ] {
+        of(&[task], length, None).unwrap_err().says(said);
+    }
     // A study that has grown has texts of several lengths, of which another one is asked for.
     let (one, _) = of(&["text", "reverse", "text(train_length=16)"], 32, None).unwrap();
     let names: Vec<&str> = one.tasks.iter().map(|task| task.name.as_str()).collect();
@@ -227,10 +192,8 @@ fn tuned_rates_go_into_the_trials_and_stay_when_a_study_grows() {
         .unwrap();
     let rates = |spec: &StudySpec| -> Vec<f64> {
         let trials = spec.trials(&tasks).unwrap();
-        trials
-            .iter()
-            .map(|trial| trial.recipe.learning_rate)
-            .collect()
+        let rate = |trial: &TrialSpec| trial.recipe.learning_rate;
+        trials.iter().map(rate).collect()
     };
     assert_eq!(rates(&earlier), [7.5e-4, 7.5e-4]);
     let later = |steps| StudySpec::of(plan(&["none", "rotary"], steps)).unwrap().0;

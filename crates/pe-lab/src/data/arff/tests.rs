@@ -1,8 +1,8 @@
-use super::super::reading::{Objective, Reading};
+use super::super::reading::Reading;
 use super::super::rows::Rows;
 use super::super::ts;
 use super::*;
-use crate::data::testing::{Says, reading, rows};
+use crate::data::testing::{Says, rows, settings};
 
 const WIDE: &str = "% made\n@RELATION 'Two ways'\n\n@ATTRIBUTE att0 numeric\n@attribute 'att 1' REAL % a remark\n\
                     @attribute att2 integer\n@attribute class {left,'to the right'}\n@DATA\n\
@@ -100,7 +100,7 @@ fn the_last_attribute_is_the_number_to_be_predicted_where_none_is_a_class() {
     rows.end_file(0).unwrap();
     assert_eq!(rows.finish().labels, ["2", "?"]);
     // A person may take whole numbers for classes.
-    let mut rows = Collector::new(&reading(|r| r.objective = Some(Objective::Class)));
+    let mut rows = Collector::new(&settings("objective = 'class'"));
     read(&of_series, Labels::Needed, &mut rows).unwrap();
     assert_eq!(rows.finish().targets, None);
 }
@@ -123,46 +123,22 @@ fn what_is_wrong_with_the_header_is_named_with_its_line() {
         @ATTRIBUTE att0 numeric | @attr att0 numeric | line 4: `@attr att0 numeric` stands
         "#,
     ) {
-        let message = said(&WIDE.replacen(from, to, 1));
-        assert!(message.contains(what), "{what}\n{message}");
+        said(&WIDE.replacen(from, to, 1)).says(what);
     }
-    for (from, to, what) in [
-        (
-            "@end channels\n",
-            "",
-            "line 6: the attribute `class` is nominal and stands inside",
-        ),
-        (
-            "att0 numeric",
-            "att0 relational",
-            "line 3: the attribute `att0` is relational inside",
-        ),
-        (
-            "@end channels\n",
-            "@end channels\n@attribute more real\n",
-            "line 7: the attribute `more` is a number beside the series",
-        ),
-        (
-            "@end channels\n",
-            "@end channels\n@attribute b relational\n@attribute c real\n@end b\n",
-            "line 7: the attributes `b` and `channels` (line 2) are both relational",
-        ),
-        (
-            "@end channels\n@attribute class {left,right}\n",
-            "",
-            "line 2: the attribute `channels` does not end before @data of line 6",
-        ),
-        (
-            "  @attribute att0 numeric\n\t@attribute att1 numeric\n  @attribute att2 numeric\n",
-            "",
-            "line 2: the attribute `channels` has no attributes",
-        ),
-    ] {
-        let message = said(&TWO.replacen(from, to, 1));
-        assert!(message.contains(what), "{what}\n{message}");
+    for [from, to, what] in rows(
+        "
+        @end channels⏎                                                               |                                                                 | line 6: the attribute `class` is nominal and stands inside
+        att0 numeric                                                                 | att0 relational                                                 | line 3: the attribute `att0` is relational inside
+        @end channels⏎                                                               | @end channels⏎@attribute more real⏎                             | line 7: the attribute `more` is a number beside the series
+        @end channels⏎                                                               | @end channels⏎@attribute b relational⏎@attribute c real⏎@end b⏎ | line 7: the attributes `b` and `channels` (line 2) are both relational
+        @end channels⏎@attribute class {left,right}⏎                                 |                                                                 | line 2: the attribute `channels` does not end before @data of line 6
+        @attribute att0 numeric⏎\t@attribute att1 numeric⏎  @attribute att2 numeric⏎ |                                                                 | line 2: the attribute `channels` has no attributes
+        ",
+    ) {
+        said(&TWO.replacen(from, to, 1)).says(what);
     }
-    assert!(said("@relation x\n").contains("has no line @data"));
-    assert!(said("@relation x\n@data\n").contains("has no attribute of numbers"));
+    said("@relation x\n").says("has no line @data");
+    said("@relation x\n@data\n").says("has no attribute of numbers");
 }
 
 #[test]
@@ -180,8 +156,7 @@ fn what_is_wrong_with_a_row_is_named_with_its_line_field_and_value() {
         ?,left     | ?,'left      | line 9: the quote of column 7 is not closed
         ",
     ) {
-        let message = said(&WIDE.replacen(from, to, 1));
-        assert!(message.contains(what), "{what}\n{message}");
+        said(&WIDE.replacen(from, to, 1)).says(what);
     }
     for [from, to, what] in rows(
         r"
@@ -192,8 +167,7 @@ fn what_is_wrong_with_a_row_is_named_with_its_line_field_and_value() {
         4,5,6'         | 4,5,6    | line 9: the quote of column 1 is not closed
         ",
     ) {
-        let message = said(&TWO.replacen(from, to, 1));
-        assert!(message.contains(what), "{what}\n{message}");
+        said(&TWO.replacen(from, to, 1)).says(what);
     }
 }
 

@@ -1,4 +1,3 @@
-use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::builder::{Float64Builder, ListBuilder};
@@ -10,18 +9,10 @@ use parquet::basic::Compression;
 
 use super::super::packed::pack;
 use super::tests::{arrow, batch, parquet, stream};
-use crate::data::testing::{Says, reading};
-use crate::data::{DataError, DataTask, Reading, Source, TokenKind};
+use crate::data::DataTask;
+use crate::data::testing::{Says, read};
 
 const ROWS: usize = 60;
-
-fn read(file: &Path, bytes: &[u8], reading: &Reading) -> Result<DataTask, DataError> {
-    std::fs::write(file, bytes).unwrap();
-    DataTask::read(&Source {
-        reading: reading.clone(),
-        ..Source::from(file)
-    })
-}
 
 fn labels() -> ArrayRef {
     let labels = (0..ROWS).map(|row| Some(["x", "y"][row % 2]));
@@ -29,29 +20,22 @@ fn labels() -> ArrayRef {
 }
 
 /// Reads a table from a file of text and from each kind of columns, and compares what was found and the first batch.
-fn same(table: &RecordBatch, text: &str, name: &str, reading: &Reading) {
-    let folder = tempfile::tempdir().unwrap();
-    let known = read(&folder.path().join(name), text.as_bytes(), reading).unwrap();
+fn same(table: &RecordBatch, text: &str, name: &str, settings: &str) {
+    let known = read(name, text, settings).unwrap();
     for (other, bytes) in [
         ("a.parquet", parquet(table, Compression::SNAPPY)),
         ("a.FEATHER", arrow(table, None)),
         ("a.arrow", stream(table)),
     ] {
-        let found = read(&folder.path().join(other), &bytes, reading).unwrap();
-        let described = found.describe().join("\n").replace(other, name);
-        assert_eq!(described, known.describe().join("\n"));
+        let found = read(other, &bytes, settings).unwrap();
+        assert_eq!(found.text().replace(other, name), known.text());
         assert_eq!(found.labels(), known.labels());
         assert_eq!(found.spec().format, known.spec().format);
         assert_eq!(found.spec().sha256, crate::data::digest(&bytes));
         let batch = |data: &DataTask| format!("{:?}", data.task().train_batch(1, 0, 8));
         assert_eq!(batch(&found), batch(&known));
-        let cut = read(
-            &folder.path().join(other),
-            &bytes[..bytes.len() / 2],
-            reading,
-        );
-        let said = cut.unwrap_err().to_string();
-        assert!(said.contains(other) && said.contains("is broken"), "{said}");
+        let cut = read(other, &bytes[..bytes.len() / 2], settings).unwrap_err();
+        cut.says(&format!("{other} … is broken"));
     }
 }
 
@@ -65,8 +49,7 @@ fn rows_of_texts_numbers_and_lists_are_those_of_the_text() {
         format!("{},\"{text}\"\n", ["x", "y"][row % 2])
     });
     let csv = format!("label,a;text\n{}", rows.collect::<String>());
-    let words = reading(|r| r.text = Some("a;text".into()));
-    same(&table, &csv, "a.csv", &words);
+    same(&table, &csv, "a.csv", "text = 'a;text'");
 
     let number = |row: usize| (row % 9 != 4).then_some(row as f64 / 8.0);
     let halves: Float64Array = (0..ROWS).map(number).collect();
@@ -81,7 +64,7 @@ fn rows_of_texts_numbers_and_lists_are_those_of_the_text() {
         format!("{},{half},{}\n", ["x", "y"][row % 2], row * row % 7)
     });
     let csv = format!("label,half,whole\n{}", rows.collect::<String>());
-    same(&table, &csv, "a.csv", &Reading::default());
+    same(&table, &csv, "a.csv", "");
 
     let mut lists = ListBuilder::new(Float64Builder::new());
     let list = |row: usize| (0..2 + row % 5).map(move |step| (row + step) as f64 / 4.0);
@@ -91,18 +74,10 @@ fn rows_of_texts_numbers_and_lists_are_those_of_the_text() {
         ("tokens", Arc::new(lists.finish())),
     ]);
     let rows = (0..ROWS).map(|row| {
-        let list: Vec<f64> = list(row).collect();
-        format!(
-            "{{\"label\": \"{}\", \"tokens\": {list:?}}}\n",
-            ["x", "y"][row % 2]
-        )
+        let (list, label): (Vec<f64>, _) = (list(row).collect(), ["x", "y"][row % 2]);
+        format!("{{\"label\": \"{label}\", \"tokens\": {list:?}}}\n")
     });
-    same(
-        &table,
-        &rows.collect::<String>(),
-        "a.jsonl",
-        &Reading::default(),
-    );
+    same(&table, &rows.collect::<String>(), "a.jsonl", "");
 }
 
 #[test]
@@ -114,11 +89,7 @@ fn series_and_long_tables_are_those_of_the_text() {
     let date = |day: i32| chrono::NaiveDate::from_epoch_days(day).unwrap();
     let rows = (0..300).map(|row| format!("{},{}\n", date(row), value(row)));
     let csv = format!("day,y\n{}", rows.collect::<String>());
-    let series = reading(|r| {
-        r.target = Some("y".into());
-        r.time = Some("day".into());
-    });
-    same(&table, &csv, "a.csv", &series);
+    same(&table, &csv, "a.csv", "target = 'y'; time = 'day'");
 
     let of = |row: i64| (row / 5, row % 5, ["up", "down"][(row / 5) as usize % 2]);
     let column = |number: fn(i64) -> i64| {
@@ -137,17 +108,16 @@ fn series_and_long_tables_are_those_of_the_text() {
         format!("{id},{time},{end},{}\n", row * row % 23)
     });
     let csv = format!("id,t,end,v\n{}", rows.collect::<String>());
-    let long = reading(|r| {
-        r.id = Some("id".into());
-        r.time = Some("t".into());
-        r.label = Some("end".into());
-    });
-    same(&table, &csv, "a.csv", &long);
+    same(
+        &table,
+        &csv,
+        "a.csv",
+        "id = 'id'; time = 't'; label = 'end'",
+    );
 }
 
 #[test]
 fn settings_and_names_of_other_files_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
     let halves = Float64Array::from_iter_values((0..ROWS).map(|row| row as f64 / 2.0));
     let halves: ArrayRef = Arc::new(halves);
     let table = batch(vec![
@@ -156,22 +126,32 @@ fn settings_and_names_of_other_files_are_refused() {
         ("b", halves),
     ]);
     let bytes = parquet(&table, Compression::SNAPPY);
-    let said = |name: &str, bytes: &[u8], reading: &Reading| {
-        let error = read(&folder.path().join(name), bytes, reading).unwrap_err();
-        error.to_string()
-    };
-    let plain = Reading::default();
-    let tabs = reading(|r| r.delimiter = Some('\t'));
-    let told = said("a.parquet", &bytes, &tabs);
-    told.says("--delimiter is about tables of text");
-    let no_header = reading(|r| r.no_header = true);
-    assert!(said("a.arrow", &bytes, &no_header).contains("--no-header is about tables of text"));
-    let characters = reading(|r| r.tokens = Some(TokenKind::Characters));
-    assert!(said("a.dat", &bytes, &characters).contains("call it NAME.parquet"));
-    assert!(said("a.dat", &bytes, &plain).contains("call it NAME.parquet"));
-    assert!(said("a.parquet.gz", &pack(&bytes), &plain).contains("gunzip"));
-    assert!(said("a.parquet", b"", &plain).contains("is empty"));
-    assert!(said("a.parquet", b"label,n\n", &plain).contains("is called NAME.csv"));
+    for (name, bytes, settings, said) in [
+        (
+            "a.parquet",
+            &bytes[..],
+            "delimiter = \"\\t\"",
+            "--delimiter is about tables of text",
+        ),
+        (
+            "a.arrow",
+            &bytes,
+            "no_header = true",
+            "--no-header is about tables of text",
+        ),
+        (
+            "a.dat",
+            &bytes,
+            "tokens = 'characters'",
+            "call it NAME.parquet",
+        ),
+        ("a.dat", &bytes, "", "call it NAME.parquet"),
+        ("a.parquet.gz", &pack(&bytes), "", "gunzip"),
+        ("a.parquet", b"", "", "is empty"),
+        ("a.parquet", b"label,n\n", "", "is called NAME.csv"),
+    ] {
+        read(name, bytes, settings).unwrap_err().says(said);
+    }
     let rows: ArrayRef = Arc::new(Int64Array::from_iter_values((0..ROWS as i64).rev()));
     let columns = vec![
         ("label", labels()),
@@ -179,8 +159,8 @@ fn settings_and_names_of_other_files_are_refused() {
         ("__index_level_0__", rows),
     ];
     let shuffled = parquet(&batch(columns), Compression::SNAPPY);
-    let told = said("a.parquet", &shuffled, &plain);
+    let told = read("a.parquet", &shuffled, "").unwrap_err();
     told.says("`__index_level_0__` sounds like no token");
     // The bytes say which of the two it is.
-    assert!(read(&folder.path().join("a.arrow"), &bytes, &plain).is_ok());
+    assert!(read("a.arrow", &bytes, "").is_ok());
 }

@@ -20,13 +20,15 @@ use super::*;
 type Half = <Float16Type as ArrowPrimitiveType>::Native;
 type Columns = Vec<(&'static str, ArrayRef)>;
 
+fn column(name: &'static str, values: impl Array + 'static) -> (&'static str, ArrayRef) {
+    (name, Arc::new(values))
+}
+
 pub(super) fn batch(columns: Columns) -> RecordBatch {
-    RecordBatch::try_from_iter_with_nullable(
-        columns
-            .into_iter()
-            .map(|(name, column)| (name, column, true)),
-    )
-    .unwrap()
+    let columns = columns
+        .into_iter()
+        .map(|(name, column)| (name, column, true));
+    RecordBatch::try_from_iter_with_nullable(columns).unwrap()
 }
 
 pub(super) fn parquet(batch: &RecordBatch, codec: Compression) -> Vec<u8> {
@@ -52,18 +54,13 @@ pub(super) fn stream(batch: &RecordBatch) -> Vec<u8> {
 
 /// The same table in every form of file.
 fn files(batch: &RecordBatch) -> Vec<(&'static str, Vec<u8>)> {
+    let of_parquet = |codec| parquet(batch, codec);
     vec![
-        ("plain", parquet(batch, Compression::UNCOMPRESSED)),
-        ("snappy", parquet(batch, Compression::SNAPPY)),
-        (
-            "gzip",
-            parquet(batch, Compression::GZIP(Default::default())),
-        ),
-        (
-            "zstd",
-            parquet(batch, Compression::ZSTD(Default::default())),
-        ),
-        ("lz4", parquet(batch, Compression::LZ4_RAW)),
+        ("plain", of_parquet(Compression::UNCOMPRESSED)),
+        ("snappy", of_parquet(Compression::SNAPPY)),
+        ("gzip", of_parquet(Compression::GZIP(Default::default()))),
+        ("zstd", of_parquet(Compression::ZSTD(Default::default()))),
+        ("lz4", of_parquet(Compression::LZ4_RAW)),
         ("arrow", arrow(batch, None)),
         ("arrow, lz4", arrow(batch, Some(CompressionType::LZ4_FRAME))),
         ("arrow, zstd", arrow(batch, Some(CompressionType::ZSTD))),
@@ -82,65 +79,42 @@ fn flat() -> RecordBatch {
     let zoned = TimestampMillisecondArray::from(vec![Some(day + 500), None, Some(-1)]);
     let halves = [0.5, -0.0, 2.0].map(Half::from_f32);
     batch(vec![
-        (
+        column(
             "text",
-            Arc::new(StringArray::from(vec![
-                Some("a, \"b\""),
-                Some("c\nd"),
-                None,
-            ])),
+            StringArray::from(vec![Some("a, \"b\""), Some("c\nd"), None]),
         ),
-        (
-            "{long",
-            Arc::new(LargeStringArray::from(vec!["é", " ", ""])),
-        ),
-        ("word", Arc::new(words)),
-        (
-            "i8",
-            Arc::new(Int8Array::from(vec![Some(-128), None, Some(127)])),
-        ),
-        (
-            "i64",
-            Arc::new(Int64Array::from(vec![i64::MIN, 0, i64::MAX])),
-        ),
-        ("u64", Arc::new(UInt64Array::from(vec![u64::MAX, 0, 1]))),
-        (
+        column("{long", LargeStringArray::from(vec!["é", " ", ""])),
+        column("word", words),
+        column("i8", Int8Array::from(vec![Some(-128), None, Some(127)])),
+        column("i64", Int64Array::from(vec![i64::MIN, 0, i64::MAX])),
+        column("u64", UInt64Array::from(vec![u64::MAX, 0, 1])),
+        column(
             "f16",
-            Arc::new(halves.into_iter().map(Some).collect::<Float16Array>()),
+            halves.into_iter().map(Some).collect::<Float16Array>(),
         ),
-        (
+        column(
             "f32",
-            Arc::new(Float32Array::from(vec![Some(0.1), Some(f32::NAN), None])),
+            Float32Array::from(vec![Some(0.1), Some(f32::NAN), None]),
         ),
-        (
-            "f64",
-            Arc::new(Float64Array::from(vec![1e300, 0.1 + 0.2, 3.0])),
-        ),
-        (
+        column("f64", Float64Array::from(vec![1e300, 0.1 + 0.2, 3.0])),
+        column(
             "bool",
-            Arc::new(BooleanArray::from(vec![Some(true), Some(false), None])),
+            BooleanArray::from(vec![Some(true), Some(false), None]),
         ),
-        (
+        column(
             "date",
-            Arc::new(Date32Array::from(vec![Some(19_000), Some(-1), None])),
+            Date32Array::from(vec![Some(19_000), Some(-1), None]),
         ),
-        (
+        column(
             "time",
-            Arc::new(Time64MicrosecondArray::from(vec![
-                1_500_000,
-                0,
-                86_399_000_000,
-            ])),
+            Time64MicrosecondArray::from(vec![1_500_000, 0, 86_399_000_000]),
         ),
-        (
+        column(
             "stamp",
-            Arc::new(TimestampNanosecondArray::from(vec![0, 1, day * 1_000_000])),
+            TimestampNanosecondArray::from(vec![0, 1, day * 1_000_000]),
         ),
-        ("zoned", Arc::new(zoned.with_timezone("+01:00"))),
-        (
-            "decimal",
-            Arc::new(decimals.with_precision_and_scale(9, 2).unwrap()),
-        ),
+        column("zoned", zoned.with_timezone("+01:00")),
+        column("decimal", decimals.with_precision_and_scale(9, 2).unwrap()),
     ])
 }
 
@@ -156,10 +130,7 @@ fn a_flat_table_is_the_same_text_in_every_form_of_file() {
         assert_eq!(text(bytes).unwrap(), FLAT, "{name}");
     }
     // Parquet has no durations.
-    let durations = batch(vec![(
-        "d",
-        Arc::new(DurationSecondArray::from(vec![5, -7])),
-    )]);
+    let durations = batch(vec![column("d", DurationSecondArray::from(vec![5, -7]))]);
     assert_eq!(text(arrow(&durations, None)).unwrap(), "d\n5\n-7\n");
 }
 
@@ -175,16 +146,13 @@ fn nested() -> RecordBatch {
         pairs.append(true);
     }
     batch(vec![
-        (
+        column(
             "a \"name\"",
-            Arc::new(StringArray::from(vec![Some("x"), None, Some("\u{1}")])),
+            StringArray::from(vec![Some("x"), None, Some("\u{1}")]),
         ),
-        ("words", Arc::new(words.finish())),
-        ("pairs", Arc::new(pairs.finish())),
-        (
-            "number",
-            Arc::new(Float64Array::from(vec![0.5, f64::NAN, 1e-7])),
-        ),
+        column("words", words.finish()),
+        column("pairs", pairs.finish()),
+        column("number", Float64Array::from(vec![0.5, f64::NAN, 1e-7])),
     ])
 }
 
@@ -219,10 +187,7 @@ fn several_batches_and_row_groups_are_one_table() {
         assert_eq!(text(bytes).unwrap(), format!("i\n{expected}"));
     }
     // A blank line would be no row.
-    let gaps = batch(vec![(
-        "i",
-        Arc::new(Float64Array::from(vec![Some(1.5), None])),
-    )]);
+    let gaps = batch(vec![column("i", Float64Array::from(vec![Some(1.5), None]))]);
     assert_eq!(text(arrow(&gaps, None)).unwrap(), "i\n1.5\nnull\n");
 }
 

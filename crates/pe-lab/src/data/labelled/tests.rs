@@ -23,12 +23,16 @@ fn made(rows: &Rows) -> Result<(Labelled, Vec<String>), Problem> {
     )
 }
 
+/// Rows of a word of their own and one that all have.
+fn of_pairs(rows: u32) -> Labelled {
+    let row = |row: u32| (row as usize % 2, vec![row, 0]);
+    task((0..rows).map(row).collect(), rows as usize).0
+}
+
 fn data(rows: Vec<(usize, Vec<u32>)>, words: usize) -> Rows {
+    let row = |(label, tokens)| Row { tokens, label };
     Rows {
-        rows: rows
-            .into_iter()
-            .map(|(label, tokens)| Row { tokens, label })
-            .collect(),
+        rows: rows.into_iter().map(row).collect(),
         words: (0..words).map(|word| format!("w{word}")).collect(),
         labels: vec!["no".into(), "yes".into()],
         ..Rows::default()
@@ -71,35 +75,22 @@ fn rare_words_are_one_beyond_ten_thousand() {
 
 #[test]
 fn a_test_of_words_that_training_never_sees_is_refused() {
-    let rows: Vec<_> = (0..400_u32)
-        .map(|row| (row as usize % 2, (0..40).map(|i| row * 40 + i).collect()))
-        .collect();
-    let rows = data(rows, 16_000);
-    assert!(matches!(
-        made(&rows).unwrap_err(),
-        Problem::Unknown { percent, .. } if percent == 100.0
-    ));
+    let row = |row: u32| (row as usize % 2, (0..40).map(|i| row * 40 + i).collect());
+    let rows = data((0..400).map(row).collect(), 16_000);
+    let wrong = made(&rows).unwrap_err();
+    assert!(matches!(wrong, Problem::Unknown { percent, .. } if percent == 100.0));
 }
 
 #[test]
 fn steps_are_ten_epochs_within_bounds() {
-    let steps = |rows: u32| {
-        let rows: Vec<_> = (0..rows)
-            .map(|row| (row as usize % 2, vec![row, 0]))
-            .collect();
-        let words = rows.len();
-        task(rows, words).0.steps()
-    };
+    let steps = |rows: u32| of_pairs(rows).steps();
     // 80 % of the rows, ten times, by 64.
     assert_eq!([steps(100), steps(4000), steps(40_000)], [200, 500, 3000]);
 }
 
 #[test]
 fn an_order_that_is_kept_is_that_of_its_seed_and_epoch() {
-    let rows: Vec<_> = (0..100)
-        .map(|row| (row as usize % 2, vec![row, 0]))
-        .collect();
-    let (task, _) = task(rows, 100);
+    let task = of_pairs(100);
     let fresh = task.epochs.order(1, 0);
     assert_ne!(fresh, task.epochs.order(1, 1));
     assert_ne!(fresh, task.epochs.order(2, 0));

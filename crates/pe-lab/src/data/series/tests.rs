@@ -4,26 +4,19 @@ mod times;
 
 use std::fmt::Write as _;
 
-use super::super::testing::{self, Says, reading, rows};
-use super::super::{DataTask, Reading};
+use super::super::testing::{self, Says, rows};
+use super::super::{DataError, DataTask};
 use crate::task::{Input, Measure};
 
-fn read_as(name: &str, text: &[u8], change: impl Fn(&mut Reading)) -> Result<DataTask, String> {
-    let mut reading = reading(|r| r.target = Some("y".into()));
-    change(&mut reading);
-    testing::read(name, text, reading)
+const TIMED: &str = "time = 't'";
+
+/// A file whose column `y` is to be predicted.
+fn read_as(name: &str, text: &str, settings: &str) -> Result<DataTask, DataError> {
+    testing::read(name, text, &format!("target = 'y'; {settings}"))
 }
 
-fn read(text: &str, change: impl Fn(&mut Reading)) -> Result<DataTask, String> {
-    read_as("a.csv", text.as_bytes(), change)
-}
-
-fn timed(reading: &mut Reading) {
-    reading.time = Some("t".into());
-}
-
-fn said(data: &DataTask) -> String {
-    data.describe().join("\n")
+fn read(text: &str, settings: &str) -> Result<DataTask, DataError> {
+    read_as("a.csv", text, settings)
 }
 
 /// A table of these times and of numbers.
@@ -67,11 +60,11 @@ fn a_dash_among_numbers_makes_no_classes() {
             true => "-".into(),
             false => (row % 40).to_string(),
         });
-        let wrong = read(&text, |_| ()).unwrap_err();
+        let wrong = read(&text, "").unwrap_err();
         wrong.says("line 2: `y` is `-`, and series are made of numbers");
         wrong.says(&format!("--skip-bad {dashes}"));
         if dashes < 200 {
-            let data = read(&text, |reading| reading.skip_bad = dashes).unwrap();
+            let data = read(&text, &format!("skip_bad = {dashes}")).unwrap();
             assert!(matches!(data.task().measure(), Measure::Error { .. }));
             data.says("lines left out: ");
             data.says(&format!("line {}: `y` is `-`", dashes + 1));
@@ -79,7 +72,7 @@ fn a_dash_among_numbers_makes_no_classes() {
     }
     // Words that differ, and more of them than numbers, are classes, and the numbers among them are told.
     let text = target(|row| ["a", "b", "7", "c"][row / 3 % 4].to_string());
-    let data = read(&text, |_| ()).unwrap();
+    let data = read(&text, "").unwrap();
     assert_eq!(data.labels(), ["7", "a", "b", "c"]);
     data.says("`y` holds fewer numbers than words, such as `a` in line 2");
     // A column that is no series at all.
@@ -88,7 +81,7 @@ fn a_dash_among_numbers_makes_no_classes() {
         Some(("x", _)) | None => format!("{line}\n"),
         Some((_, y)) => format!("word;{y}\n"),
     });
-    let wrong = read(&words.collect::<String>(), |_| ()).unwrap_err();
+    let wrong = read(&words.collect::<String>(), "").unwrap_err();
     wrong.says("`x` holds no number, and series are made of numbers: it is `word` in line 2");
 }
 
@@ -96,29 +89,24 @@ fn a_dash_among_numbers_makes_no_classes() {
 fn decimal_commas_are_numbers_and_that_is_told() {
     let point = target(|row| format!("{}.{}", row % 40, row % 7));
     let comma = point.replace('.', ",");
-    let [point, comma] = [point, comma].map(|text| read(&text, |_| ()).unwrap());
+    let [point, comma] = [point, comma].map(|text| read(&text, "").unwrap());
     assert_eq!(comma.task().test_set(16), point.task().test_set(16));
     assert!(comma.labels().is_empty());
     comma.says("numbers with decimal commas, such as `0,0` in line 2: in `y`");
-    assert!(!said(&point).contains("decimal"));
+    assert!(!point.text().contains("decimal"));
     let quoted = target(|row| format!("\"{},{}\"", row % 40, row % 7)).replace(';', ",");
-    assert_eq!(
-        read(&quoted, |_| ()).unwrap().task().test_set(16),
-        point.task().test_set(16)
-    );
+    let quoted = read(&quoted, "").unwrap();
+    assert_eq!(quoted.task().test_set(16), point.task().test_set(16));
     // 1,234 may be one and a bit, or more than a thousand.
     let thousands = target(|row| format!("1,{}", 100 + row));
-    let wrong = read(&thousands, |_| ()).unwrap_err();
+    let wrong = read(&thousands, "").unwrap_err();
     wrong.says("line 2: `y` is `1,100`, whose comma may be a decimal comma or mark thousands");
     // Both in one column: the ones that are not as the others are bad.
-    let both = target(|row| {
-        if row == 7 {
-            "1,5".into()
-        } else {
-            format!("{row}.5")
-        }
+    let both = target(|row| match row {
+        7 => "1,5".into(),
+        _ => format!("{row}.5"),
     });
-    let wrong = read(&both, |_| ()).unwrap_err();
+    let wrong = read(&both, "").unwrap_err();
     wrong.says("line 9: `y` is `1,5`");
 }
 
@@ -136,17 +124,14 @@ fn short_series_have_shorter_windows_down_to_eight() {
         (224, 32, 52, 20),
         (260, 32, 52, 20),
     ] {
-        let data = read(&rows(count), |_| ()).unwrap();
+        let data = read(&rows(count), "").unwrap();
         let task = data.task();
         assert_eq!(task.train_lengths(), window / 2..=window, "{count}");
         assert_eq!(task.test_lengths(), [window / 2, window], "{count}");
         assert_eq!(task.test_set(window).len(), tested, "{count}");
-        let said = said(&data);
-        said.says(&format!("the last {held_out} are the test"));
-        let is_told = said.contains(&format!(
-            "has {window} rows, a seventh of so short a series"
-        ));
-        assert_eq!(is_told, window < 32, "{said}");
+        data.says(&format!("the last {held_out} are the test"));
+        let note = format!("has {window} rows, a seventh of so short a series");
+        assert_eq!(data.text().contains(&note), window < 32, "{count}");
         for sample in task.test_set(window) {
             let Input::Vectors { values, .. } = sample.input else {
                 panic!()
@@ -154,10 +139,10 @@ fn short_series_have_shorter_windows_down_to_eight() {
             assert_eq!(values.len(), window);
         }
     }
-    let wrong = read(&rows(55), |_| ()).unwrap_err();
+    let wrong = read(&rows(55), "").unwrap_err();
     wrong.says("has 55 rows, too few for a series: it takes at least 56");
-    assert!(!wrong.contains("--max-len"), "{wrong}");
-    let of = |max_len| read(&rows(100), move |reading| reading.max_len = Some(max_len));
+    assert!(!wrong.text().contains("--max-len"), "{wrong}");
+    let of = |max_len| read(&rows(100), &format!("max_len = {max_len}"));
     let wrong = of(24).unwrap_err();
     wrong.says("has 100 rows, too few for windows of 24: they take at least 102");
     wrong.says("--max-len is at most 23");
@@ -174,9 +159,9 @@ fn json_lines_are_read_as_a_table_is() {
         writeln!(lines, r#"{{"t": {row}, "x": {x}.5, "y": {y}}}"#).unwrap();
         writeln!(lines).unwrap();
     }
-    let json = |text: &str, change: fn(&mut Reading)| read_as("a.jsonl", text.as_bytes(), change);
-    let data = json(&lines, timed).unwrap();
-    let table = read(&table, timed).unwrap();
+    let json = |text: &str, settings: &str| read_as("a.jsonl", text, settings);
+    let data = json(&lines, TIMED).unwrap();
+    let table = read(&table, TIMED).unwrap();
     assert_eq!(data.task().test_set(16), table.task().test_set(16));
     data.says("a token is a row: `y`, `x`");
     for [line, words] in rows(
@@ -189,119 +174,91 @@ fn json_lines_are_read_as_a_table_is() {
         "#,
     ) {
         let second = r#"{"t": 1, "x": 1.5, "y": 1}"#;
-        let wrong = json(&lines.replacen(second, line, 1), timed).unwrap_err();
+        let wrong = json(&lines.replacen(second, line, 1), TIMED).unwrap_err();
         wrong.says(words);
         wrong.says("--skip-bad 1");
     }
-    let wrong = json("x,y\n1,2\n", |_| ()).unwrap_err();
+    let wrong = json("x,y\n1,2\n", "").unwrap_err();
     wrong.says(r#"a line looks like {"date": "2024-05-17", "sales": 12.5}"#);
-    assert!(!wrong.contains("--skip-bad"), "{wrong}");
-    let wrong = json(&lines, |reading| reading.no_header = true).unwrap_err();
+    assert!(!wrong.text().contains("--skip-bad"), "{wrong}");
+    let wrong = json(&lines, "no_header = true").unwrap_err();
     wrong.says("--no-header is for tables, and this file holds JSON lines");
-    let wrong = json(&lines, |reading| reading.target = Some("z".into())).unwrap_err();
+    let wrong = testing::read("a.jsonl", &lines, "target = 'z'").unwrap_err();
     wrong.says("--target names `z`, and there is no such column; the columns are: `t`, `x`, `y`");
-    let wrong = read_as("a.json", lines.as_bytes(), |_| ()).unwrap_err();
+    let wrong = read_as("a.json", &lines, "").unwrap_err();
     wrong.says("one object per line");
 }
 
 #[test]
 fn a_range_of_columns_leaves_the_target_and_the_time_out() {
-    let rows = (0..300).map(|row| {
-        format!(
-            "{},{row},{},{},{}\n",
-            row % 3,
-            row % 5,
-            row * row % 17,
-            row % 7
-        )
-    });
-    let text = format!("a,t,b,y,c\n{}", rows.collect::<String>());
-    let of = |columns: &'static str| {
-        read(&text, move |reading| {
-            timed(reading);
-            reading.columns = Some(columns.split(',').map(String::from).collect());
-        })
+    let row = |row: usize| {
+        let (a, b, c) = (row % 3, row % 5, row % 7);
+        format!("{a},{row},{b},{},{c}\n", row * row % 17)
     };
-    of("a..c")
-        .unwrap()
-        .says("a token is a row: `y`, `a`, `b`, `c`");
-    of("b..y,a")
-        .unwrap()
-        .says("a token is a row: `y`, `b`, `a`");
-    of("c..a")
-        .unwrap_err()
-        .says("`c` comes after `a` in the file");
-    of("a..z").unwrap_err().says("--columns names `z`");
-    of("a,t")
-        .unwrap_err()
-        .says("which is the column of the times");
+    let text = format!("a,t,b,y,c\n{}", (0..300).map(row).collect::<String>());
+    let of = |columns: &str| read(&text, &format!("{TIMED}; columns = [{columns}]"));
+    for (columns, read) in [
+        ("'a..c'", "`y`, `a`, `b`, `c`"),
+        ("'b..y', 'a'", "`y`, `b`, `a`"),
+    ] {
+        of(columns)
+            .unwrap()
+            .says(&format!("a token is a row: {read}"));
+    }
+    for (columns, said) in [
+        ("'c..a'", "`c` comes after `a` in the file"),
+        ("'a..z'", "--columns names `z`"),
+        ("'a', 't'", "which is the column of the times"),
+    ] {
+        of(columns).unwrap_err().says(said);
+    }
 }
 
 #[test]
 fn no_advice_is_given_that_cannot_help() {
     // All rows are bad.
     let text = target(|_| String::new());
-    let wrong = read(&text, |_| ()).unwrap_err();
+    let wrong = read(&text, "").unwrap_err();
     wrong.says("300 bad lines");
-    assert!(!wrong.contains("--skip-bad"), "{wrong}");
+    assert!(!wrong.text().contains("--skip-bad"), "{wrong}");
     let text = target(|row| row.to_string());
-    let wrong = read(&text, |reading| {
-        reading.target = Some("7".into());
-        reading.no_header = true;
-    });
-    let wrong = wrong.unwrap_err();
-    assert!(!wrong.contains("--no-header"), "{wrong}");
+    let wrong = testing::read("a.csv", &text, "target = '7'; no_header = true").unwrap_err();
+    assert!(!wrong.text().contains("--no-header"), "{wrong}");
     // No rows, and rows without times.
-    let wrong = read("t,y\n", timed).unwrap_err();
+    let wrong = read("t,y\n", TIMED).unwrap_err();
     wrong.says("has no row of data");
-    let wrong = read("t,y\n,1\n,2\n", timed).unwrap_err();
+    let wrong = read("t,y\n,1\n,2\n", TIMED).unwrap_err();
     wrong.says("line 2: `t` is ``");
     // Times that are none.
-    let wrong = read(
-        &target(|row| row.to_string())
-            .replace("x;y", "t;y")
-            .replace("\n0;", "\nsoon;"),
-        |_| (),
-    );
-    wrong
-        .unwrap_err()
-        .says("line 2: `t` is `soon`, and series are made of numbers");
+    let soon = text.replace("x;y", "t;y").replace("\n0;", "\nsoon;");
+    let wrong = read(&soon, "").unwrap_err();
+    wrong.says("line 2: `t` is `soon`, and series are made of numbers");
     let words = at(&vec!["soon".to_string(); 300]);
-    let wrong = read(&words, timed).unwrap_err();
+    let wrong = read(&words, TIMED).unwrap_err();
     wrong.says("--time names `t`, which holds neither numbers nor dates such as 2024-05-17");
 }
 
 #[test]
 fn a_table_of_times_without_labels_is_told_how_series_are_read() {
-    let asked = |text: &str| read(text, |reading| reading.target = None).unwrap_err();
+    let asked = |text: &str| testing::read("a.csv", text, "").unwrap_err();
     let dates: Vec<String> = weeks(300)
         .map(|(d, m, y)| format!("{y}-{m:02}-{d:02}"))
         .collect();
     asked(&at(&dates)).says("such as --target `y` --time `t`");
     let years = at(&(0..300).map(|year| year.to_string()).collect::<Vec<_>>());
     asked(&years.replacen('t', "Year", 1)).says("such as --target `y` --time `Year`");
-    assert!(!asked(&years).contains("--target"));
+    assert!(!asked(&years).text().contains("--target"));
     let lines: String = dates
         .iter()
         .map(|day| format!("{{\"t\": \"{day}\", \"y\": 1.5}}\n"))
         .collect();
-    let told = read_as("a.jsonl", lines.as_bytes(), |reading| reading.target = None).unwrap_err();
+    let told = testing::read("a.jsonl", &lines, "").unwrap_err();
     told.says("the other keys are `t`, `y`; name it with --label KEY; lines that are measurements");
     told.says("take --target KEY, and --time KEY");
 }
 
 #[test]
 fn files_that_are_no_text_are_told_what_they_are() {
-    let of = |name: &str, bytes: &[u8]| {
-        let mut of = Vec::new();
-        for change in [(|_| ()) as fn(&mut Reading), |reading| {
-            reading.target = None;
-            reading.label = Some("y".into());
-        }] {
-            of.push(read_as(name, bytes, change).unwrap_err());
-        }
-        of.join("\n")
-    };
     let (parquet, arrow) = match cfg!(feature = "parquet") {
         true => (
             "is a Parquet file that is broken",
@@ -312,37 +269,32 @@ fn files_that_are_no_text_are_told_what_they_are() {
             "is an Arrow or Feather file, which is not read; build pe-lab with --features parquet, or",
         ),
     };
+    let (zip, gzip) = (
+        "is a ZIP archive or a spreadsheet",
+        "is a gzip stream that is broken or ends too early",
+    );
     for (name, bytes, what) in [
         ("a.parquet", &b"PAR1\x15\x04\x15\x20"[..], parquet),
         ("a.feather", b"ARROW1\0\0\xff\xff", arrow),
-        (
-            "a.xlsx",
-            b"PK\x03\x04\x14\0\x06",
-            "is a ZIP archive or a spreadsheet",
-        ),
+        ("a.xlsx", b"PK\x03\x04\x14\0\x06", zip),
         (
             "a.xls",
             b"\xd0\xcf\x11\xe0\xa1\xb1",
             "is a spreadsheet of Excel",
         ),
-        (
-            "a.csv.gz",
-            b"\x1f\x8b\x08\0\0",
-            "is a gzip stream that is broken or ends too early",
-        ),
+        ("a.csv.gz", b"\x1f\x8b\x08\0\0", gzip),
         ("a.csv", b"\x1f\x8b\x08\0\0", "is packed by gzip"),
         ("a.npy", b"\x93NUMPY\x01\0v\0", "is an array of NumPy"),
     ] {
-        let said = of(name, bytes);
-        assert_eq!(said.matches(what).count(), 2, "{name}: {said}");
+        for settings in ["target = 'y'", "label = 'y'"] {
+            testing::read(name, bytes, settings).unwrap_err().says(what);
+        }
     }
     // Without a flag too.
-    let said = read_as("a.parquet", b"PAR1\x15\x04", |reading| {
-        reading.target = None
-    });
-    said.unwrap_err().says("is a Parquet file");
+    let said = testing::read("a.parquet", b"PAR1\x15\x04", "").unwrap_err();
+    said.says("is a Parquet file");
     // A column may be called so.
     let rows = (0..300).map(|row| format!("{},{}\n", row % 5, row * row % 17));
     let text = format!("PAR1,y\n{}", rows.collect::<String>());
-    assert!(read(&text, |_| ()).is_ok());
+    assert!(read(&text, "").is_ok());
 }

@@ -1,39 +1,25 @@
 //! Which rows are trained on, which are tested, and which are left out.
 
 use super::*;
-use crate::data::testing::{Says, reading};
 
 #[test]
 fn long_sequences_are_cut_and_bad_lines_left_out_as_asked_and_it_is_said() {
     let mut text = csv_of(&rows(30));
     text.push_str(&format!("x,{}\nx,\n,y\n", "first_x ".repeat(600)));
-    let reading = |max_len, skip_bad| {
-        reading(|r| {
-            r.max_len = max_len;
-            r.skip_bad = skip_bad;
-        })
-    };
-    refused("a.csv", &text).says_all(&[
-        "3 bad lines",
-        "600 tokens",
-        "--max-len 512",
-        "To leave them out, say --skip-bad 3",
-    ]);
-    refused_as("a.csv", &text, reading(None, 2)).says("3 bad lines");
-    let data = load_as("a.csv", &text, reading(None, 3)).unwrap();
+    refused("a.csv", &text)
+        .says("3 bad lines … 600 tokens … --max-len 512 … To leave them out, say --skip-bad 3");
+    refused_as("a.csv", &text, "skip_bad = 2").says("3 bad lines");
+    let data = read("a.csv", &text, "skip_bad = 3").unwrap();
     assert_eq!(data.describe()[0], "30 rows of labelled sequences");
-    data.says_all(&[
-        "3 bad lines left out, since --skip-bad allows 3: line 32: a sequence of 600 tokens",
-        "; line 33: has no tokens",
-    ]);
-    let data = load_as("a.csv", &text, reading(Some(3), 2)).unwrap();
+    data.says(
+        "3 bad lines left out, since --skip-bad allows 3: line 32: a sequence of 600 tokens … ; line 33: has no tokens",
+    );
+    let data = read("a.csv", &text, "max_len = 3; skip_bad = 2").unwrap();
     assert_eq!(data.task().max_tokens(), 5);
-    data.says_all(&[
-        "1 row cut after 3 tokens, as --max-len says",
-        "2 bad lines left out",
-    ]);
+    data.says("2 bad lines left out … 1 row cut after 3 tokens, as --max-len says");
     for wrong in [0, 1, 513] {
-        refused_as("a.csv", &text, reading(Some(wrong), 3))
+        let settings = format!("max_len = {wrong}; skip_bad = 3");
+        refused_as("a.csv", &text, &settings)
             .says(&format!("--max-len is {wrong}; it takes from 2 to 512"));
     }
 }
@@ -45,25 +31,19 @@ fn tokens_that_training_never_sees_and_rows_of_one_token_are_refused_with_the_re
         format!("{},{},{},{}\n", cell(1), cell(2), cell(3), i % 2)
     });
     let numbers = format!("a,b,c,label\n{}", numbers.collect::<String>());
-    let cells = reading(|r| r.tokens = Some(TokenKind::Cells));
-    refused_as("a.csv", &numbers, cells).says_all(&[
-        "100 % of the tokens of the test do not occur in training, such as `0.",
-        "read numbers as numbers with --tokens numbers",
-        "--tokens characters",
-    ]);
-    let characters = reading(|r| r.tokens = Some(TokenKind::Characters));
-    load_as("a.csv", &numbers, characters.clone()).unwrap();
+    refused_as("a.csv", &numbers, "tokens = 'cells'").says(
+        "100 % of the tokens of the test do not occur in training, such as `0. … \
+         read numbers as numbers with --tokens numbers … --tokens characters",
+    );
+    let characters = "tokens = 'characters'";
+    read("a.csv", &numbers, characters).unwrap();
     let genes = (0..60).map(|i| {
-        format!(
-            "{},{}\n",
-            i % 2,
-            ["acgt", "ttga", "cca"][i % 3].repeat(3 + i % 4)
-        )
+        let gene = ["acgt", "ttga", "cca"][i % 3];
+        format!("{},{}\n", i % 2, gene.repeat(3 + i % 4))
     });
     let genes = format!("label,gene\n{}", genes.collect::<String>());
-    refused("a.csv", &genes)
-        .says_all(&["60 of 60 rows have only one token", "--tokens characters"]);
-    let data = load_as("a.csv", &genes, characters).unwrap();
+    refused("a.csv", &genes).says("60 of 60 rows have only one token … --tokens characters");
+    let data = read("a.csv", &genes, characters).unwrap();
     shown_row(&data, 1).says("BOS a c g t a c g t");
     // The end of a text in another alphabet.
     let text = "abc ".repeat(900) + &"\u{3b1}\u{3b2}\u{3b3} ".repeat(100);
@@ -74,11 +54,8 @@ fn tokens_that_training_never_sees_and_rows_of_one_token_are_refused_with_the_re
 fn mixed_lengths() -> String {
     let rows = (0..200).map(|i: usize| {
         let words = (0..3 + i % 20).map(|k| format!("w{}", (i * (k + 1)) % 11));
-        format!(
-            "{},{}\n",
-            ["x", "y"][i % 2],
-            words.collect::<Vec<_>>().join(" ")
-        )
+        let words: Vec<String> = words.collect();
+        format!("{},{}\n", ["x", "y"][i % 2], words.join(" "))
     });
     format!("label,text\n{}", rows.collect::<String>())
 }
@@ -95,8 +72,7 @@ fn the_longest_rows_stay_in_training_if_asked() {
     };
     let usual = good("a.csv", mixed_lengths());
     assert!(beyond(&usual) > 0 && *usual.task().train_lengths().end() < 22);
-    let all = reading(|r| r.no_beyond = true);
-    let all = load_as("a.csv", mixed_lengths(), all).unwrap();
+    let all = read("a.csv", mixed_lengths(), "no_beyond = true").unwrap();
     assert_eq!((beyond(&all), all.task().train_lengths()), (0, 3..=22));
     all.says("no test beyond the training lengths: --no-beyond keeps the longest rows in training");
 }
@@ -104,13 +80,9 @@ fn the_longest_rows_stay_in_training_if_asked() {
 #[test]
 fn with_folds_no_row_is_left_out_as_too_long() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("a.csv");
-    std::fs::write(&file, mixed_lengths()).unwrap();
-    let data = DataTask::read(&Source {
-        folds: Some(4),
-        ..Source::from(file.as_path())
-    });
-    let data = data.unwrap();
+    let mut rows = source(folder.path(), "a.csv", mixed_lengths(), "");
+    rows.folds = Some(4);
+    let data = DataTask::read(&rows).unwrap();
     let Made::Rows(folds) = &data.made else {
         panic!()
     };
@@ -121,49 +93,36 @@ fn with_folds_no_row_is_left_out_as_too_long() {
     }
     data.says("with --folds every row is tested once, the longest ones too");
     let test = Source {
-        test: Some(file.clone()),
-        reading: reading(|r| r.no_beyond = true),
-        ..Source::from(file.as_path())
+        test: Some(rows.file.clone()),
+        folds: None,
+        reading: settings("no_beyond = true"),
+        ..rows
     };
-    let message = DataTask::read(&test).unwrap_err().to_string();
-    message.says_all(&["--no-beyond", "leave it out with --test"]);
+    let error = DataTask::read(&test).unwrap_err();
+    error.says("--no-beyond … leave it out with --test");
 }
 
 #[test]
 fn folds_test_every_row_once_and_equal_rows_together() {
     let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("a.csv");
-    let rows: String = (0..60)
-        .map(|i: usize| {
-            format!(
-                "{},{} {} {}\n",
-                ["x", "y", "y"][i % 3],
-                i % 7,
-                i % 5,
-                i % 11
-            )
-        })
-        .collect();
+    let row = |i: usize| {
+        let label = ["x", "y", "y"][i % 3];
+        format!("{label},{} {} {}\n", i % 7, i % 5, i % 11)
+    };
+    let rows: String = (0..60).map(row).collect();
     // Each row twice.
-    std::fs::write(&file, format!("label,text\n{rows}{rows}")).unwrap();
-    let of = |folds| {
-        DataTask::read(&Source {
-            folds: Some(folds),
-            ..Source::from(file.as_path())
-        })
+    let twice = format!("label,text\n{rows}{rows}");
+    let mut source = source(folder.path(), "a.csv", twice, "");
+    let mut of = |folds| {
+        source.folds = Some(folds);
+        DataTask::read(&source)
     };
     let data = of(5).unwrap();
     let tasks = data.tasks();
     let names: Vec<&str> = tasks.iter().map(|task| task.name()).collect();
     assert_eq!(
         names,
-        [
-            "data-fold-1",
-            "data-fold-2",
-            "data-fold-3",
-            "data-fold-4",
-            "data-fold-5"
-        ]
+        [1, 2, 3, 4, 5].map(|fold| format!("data-fold-{fold}"))
     );
     assert!(names.iter().all(|name| is_own(name)) && !is_own("digits"));
     let Made::Rows(folds) = &data.made else {
@@ -182,52 +141,40 @@ fn folds_test_every_row_once_and_equal_rows_together() {
     tested.sort_unstable();
     assert_eq!(tested, (0..120).collect::<Vec<_>>());
     for wrong in [0, 1, 21] {
-        let message = of(wrong).unwrap_err().to_string();
-        message.says(&format!("--folds is {wrong}; it takes from 2 to 20"));
+        let error = of(wrong).unwrap_err();
+        error.says(&format!("--folds is {wrong}; it takes from 2 to 20"));
     }
 }
 
 #[test]
 fn a_test_file_is_tested_and_all_rows_of_the_other_are_trained_on() {
     let folder = tempfile::tempdir().unwrap();
-    let (file, test) = (folder.path().join("a.csv"), folder.path().join("b.tsv"));
-    std::fs::write(&file, mixed_lengths()).unwrap();
-    let source = Source {
-        test: Some(test.clone()),
-        ..Source::from(file.as_path())
-    };
-    let of = |rows: &str| {
-        std::fs::write(&test, format!("label\ttext\n{rows}")).unwrap();
+    let mut source = source(folder.path(), "a.csv", mixed_lengths(), "");
+    let mut of = |rows: &str| {
+        let rows = format!("label\ttext\n{rows}");
+        source.test = Some(testing::file(folder.path(), "b.tsv", rows));
         DataTask::read(&source)
     };
     let long = "w1 ".repeat(30);
-    let some: String = (0..25)
-        .map(|i| format!("{}\tw{} w2\n", ["x", "y"][i % 2], i % 9))
-        .collect();
-    let longer: String = (0..30)
-        .map(|i| format!("{}\t{long}w{}\n", ["x", "y"][i % 2], i % 9))
-        .collect();
+    let lines = |count: usize, tokens: &dyn Fn(usize) -> String| -> String {
+        let line = |i| format!("{}\t{}\n", ["x", "y"][i % 2], tokens(i));
+        (0..count).map(line).collect()
+    };
+    let some = lines(25, &|i| format!("w{} w2", i % 9));
+    let longer = lines(30, &|i| format!("{long}w{}", i % 9));
     let data = of(&format!("{some}{longer}")).unwrap();
     let task = data.task();
     // The shortest row is of the test file.
-    assert_eq!(
-        (task.train_lengths(), task.test_lengths()),
-        (2..=22, vec![2, 31])
-    );
+    assert_eq!(task.train_lengths(), 2..=22);
+    assert_eq!(task.test_lengths(), [2, 31]);
     assert_eq!((task.test_set(2).len(), task.test_set(31).len()), (25, 30));
     assert_eq!(data.spec().test.as_ref().unwrap().file, "b.tsv");
-    data.says_all(&[
-        "200 rows to train on, 55 held out",
-        "tested on the rows of b.tsv",
-        "b.tsv: label from column `label`",
-    ]);
+    data.says("200 rows to train on, 55 held out … tested on the rows of b.tsv … b.tsv: label from column `label`");
     // A few longer ones have no test of their own, and one sequence is known by heart.
     let data = of(&format!("{some}y\t{long}\nx\tw0 w0 w0\n")).unwrap();
     assert_eq!(data.task().train_lengths(), 2..=30);
-    data.says_all(&[
-        "1 rows of the test file are longer than those in training",
-        "whose sequence is also in training: 1;",
-    ]);
+    data.says("1 rows of the test file are longer than those in training … whose sequence is also in training: 1;");
+    let unknown = lines(25, &|i| format!("q{} r{}", i % 9, i % 4));
     for (rows, said) in [
         (
             "z\tw1 w2\nx\tw1 w2\n",
@@ -236,36 +183,24 @@ fn a_test_file_is_tested_and_all_rows_of_the_other_are_trained_on() {
         ("x\tw1 w2\nx\tw3 w2\n", "a score needs rows of two labels"),
         ("x\t\n", "1 bad line"),
         ("", "has no row of data"),
+        (&unknown, "100 % of the tokens of the test"),
     ] {
-        let message = of(rows).unwrap_err().to_string();
-        message.says_all(&["b.tsv", said]);
+        of(rows).unwrap_err().says(&format!("b.tsv … {said}"));
     }
-    let unknown: String = (0..25)
-        .map(|i| format!("{}\tq{} r{}\n", ["x", "y"][i % 2], i % 9, i % 4))
-        .collect();
-    of(&unknown)
-        .unwrap_err()
-        .to_string()
-        .says("100 % of the tokens of the test");
 }
 
 /// What the test holds is said of its file.
 #[test]
 fn a_test_of_other_tokens_is_refused_with_the_name_of_its_file() {
     let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
     let rows = |word: &str| -> String {
         let row = |n: usize| format!("{},{word}{} {word}{}\n", n % 2, n % 7, n % 5);
         format!("label,text\n{}", (0..60).map(row).collect::<String>())
     };
-    std::fs::write(path("a.csv"), rows("w")).unwrap();
-    std::fs::write(path("b.csv"), rows("z")).unwrap();
-    let mut source = Source::from(path("a.csv").as_path());
-    source.test = Some(path("b.csv"));
+    let mut source = source(folder.path(), "a.csv", rows("w"), "");
+    let test = testing::file(folder.path(), "b.csv", rows("z"));
+    source.test = Some(test.clone());
     let said = DataTask::read(&source).unwrap_err().to_string();
-    let begin = format!(
-        "{}: 100 % of the tokens of the test",
-        path("b.csv").display()
-    );
+    let begin = format!("{}: 100 % of the tokens of the test", test.display());
     assert!(said.starts_with(&begin), "{said}");
 }

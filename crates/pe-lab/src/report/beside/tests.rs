@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::{Beside, SchemeRow};
+use crate::data::testing::Says;
 use crate::report::summary::Summary;
 use crate::report::synthetic::Synthetic;
 
@@ -71,9 +72,7 @@ fn scores_of_the_same_tests_stand_beside_each_other() {
         assert!((score.unwrap().mean - (accuracy - 0.25) / 0.75).abs() < 1e-9);
     }
     let text = beside.text();
-    for said in ["No test compares two studies", "recipe.learning_rate"] {
-        assert!(text.contains(said), "{said}: {text}");
-    }
+    text.says_all(&["No test compares two studies", "recipe.learning_rate"]);
 }
 
 fn titles(beside: &Beside) -> Vec<&str> {
@@ -104,7 +103,7 @@ fn what_was_not_tested_alike_is_left_out_and_said() {
     let beside = self::beside(&[("x", &one), ("y", &newer)]);
     assert!(beside.tables.is_empty());
     let why = &beside.not_compared[0];
-    assert!(why.contains("other numbers for the same spec"), "{why}");
+    why.says("other numbers for the same spec");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 use super::*;
 use crate::ask::Tuned;
+use crate::data::testing::Says;
 use crate::report::synthetic::{self, Synthetic, costs};
 use crate::report::verdict;
 use resvg::usvg::roxmltree::{Document, Node};
@@ -65,9 +66,7 @@ fn costs_have_a_table_and_charts_unless_the_machine_was_busy() {
     let title = "Score against cost beyond the training lengths";
     let (words, page) = page_of(&costs(0.0));
     assert_eq!(page.matches("aria-label=\"Score against cost").count(), 2);
-    for said in [title, "rotary 22 64 12.00 117 333 91 667 50"] {
-        assert!(words.contains(said), "{said}: {words}");
-    }
+    words.says_all(&[title, "rotary 22 64 12.00 117 333 91 667 50"]);
     let (words, _) = page_of(&costs(0.7));
     assert!(!words.contains(title));
     assert!(words.contains("Not shown: other programs kept up to 0.7 processor cores busy"));
@@ -225,12 +224,10 @@ fn a_tuned_study_says_what_each_scheme_got() {
     let said = study.page(Vec::new());
     check(&said);
     let all = text(parse(&said).root_element());
-    for said in [
+    all.says_all(&[
         "chosen for each task among 3 (0.00075, 0.0015, 0.003)",
         "reverse rotary 0.003 0.5000 \u{2013} 0.2500",
-    ] {
-        assert!(all.contains(said), "{said}: {all}");
-    }
+    ]);
     assert!(!all.contains(nobody));
 }
 

@@ -2,6 +2,7 @@ mod trainings;
 
 use super::*;
 use crate::ask::Grown;
+use crate::data::testing::Says;
 use crate::data::{DataSpec, FileSpec, Format, Reading};
 use crate::learn::RowOutcomes;
 use crate::report::data::{Data, Look};
@@ -26,14 +27,6 @@ fn of_data(data: &Data<'_>) -> Vec<String> {
         assert!(last.starts_with("No scheme was tuned"), "{last}");
     }
     lines
-}
-
-/// A sentence has all of these parts.
-#[track_caller]
-fn has(sentence: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(sentence.contains(part), "{part}: {sentence}");
-    }
 }
 
 #[track_caller]
@@ -116,13 +109,10 @@ fn one_sentence_says_which_scheme_is_best_and_how_sure_that_is() {
     }
     let said = verdict(&study(&[a, ("near", &apart), ("wild", wild)]));
     // The least certain pair comes where it is not the nearest.
-    has(
-        &said[0],
-        &[
-            "(nearest: near, +0.15, 95 % ",
-            "; least certain: wild, +0.19",
-        ],
-    );
+    said[0].says_all(&[
+        "(nearest: near, +0.15, 95 % ",
+        "; least certain: wild, +0.19",
+    ]);
     let only_a = Synthetic::new(&["mine"], &["a", "b"], 1).score("mine", "a", 1, &[(10, 0.925)]);
     let said = &verdict(&only_a)[0];
     assert_eq!(
@@ -207,7 +197,7 @@ fn a_scheme_with_one_seed_is_named_beside_others_with_many() {
     study.spec.schemes.push("c".into());
     let said = verdict(&study.score("mine", "c", 1, &[(10, 0.5)])).join("\n");
     let few = "Fewer than 3 seeds of c cannot tell that from chance";
-    has(&said, &["is highest of the", few]);
+    said.says_all(&["is highest of the", few]);
 }
 
 #[test]
@@ -215,7 +205,7 @@ fn looks_share_the_errors_and_say_when_it_is_decided() {
     // p is 0.0070: below 0.0125, and above a quarter of every error.
     let close = study(&[("a", HIGH), ("b", &lower(0.036))]);
     let clear = study(&[("a", HIGH), ("b", LOW)]);
-    has(&verdict(&close)[0], &["a is best"]);
+    verdict(&close)[0].says("a is best");
     for (study, reached, evidence, look) in [
         (
             &close,
@@ -243,7 +233,7 @@ fn looks_share_the_errors_and_say_when_it_is_decided() {
             }),
             ..study.data()
         });
-        has(&said[0], &[evidence]);
+        said[0].says(evidence);
         begins(&said[1], look);
     }
 }
@@ -307,7 +297,7 @@ fn a_persons_file_is_named_and_its_rows_are_asked() {
         ),
     ] {
         let said = of_rows(against, folds);
-        has(&said[0], &["of the two on reviews.csv"]);
+        said[0].says("of the two on reviews.csv");
         begins(&said[1], begin);
         ends(&said[1], end);
     }

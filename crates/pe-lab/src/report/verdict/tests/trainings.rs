@@ -55,7 +55,7 @@ fn a_task_that_is_not_finished_leaves_its_seeds_out() {
         }
     }
     let said = verdict(&study);
-    has(&said[0], &["3 and 4 seeds"]);
+    said[0].says("3 and 4 seeds");
     assert_eq!(
         said[1],
         "1 of 16 trials has not been run yet. Of a scheme, only seeds with a score on every task count."
@@ -75,14 +75,14 @@ fn what_had_not_converged_is_said_first() {
     for seed in [2, 4] {
         fall(study.measures("mine", "b", seed));
     }
-    has(&verdict(&study)[0], &["a is best"]); // two runs of five
+    verdict(&study)[0].says("a is best"); // two runs of five
     fall(study.measures("mine", "b", 5));
     let said = verdict(&study);
     begins(
         &said[0],
         "This ranks speed of learning at 1500 steps: b on mine (seeds 2, 4, 5) had not converged",
     );
-    has(&said[1], &["a is best"]);
+    said[1].says("a is best");
 }
 
 #[test]
@@ -95,10 +95,10 @@ fn trainings_until_they_have_converged_rank_what_is_reached() {
         "Trainings went on until they had converged, within the limit of 3000 steps: this ranks what the \
          schemes reach, not how fast they learn."
     );
-    has(&said[1], &["a is best"]);
+    said[1].says("a is best");
     // Below the limit the steps were chosen by other examples.
     fall(study.measures("mine", "b", 2));
-    has(&verdict(&study)[0], &["within the limit"]);
+    verdict(&study)[0].says("within the limit");
     // One run that met the limit is enough to take that back, and one without a curve shows nothing.
     study.measures("mine", "b", 4).held_out.clear();
     for seed in [2, 4] {
@@ -113,7 +113,7 @@ fn trainings_until_they_have_converged_rank_what_is_reached() {
     study.spec.tasks[0].auto_from = None;
     let said = verdict(&study);
     begins(&said[0], "Too short to tell: b on mine (seed 4) ended");
-    has(&said[1], &["a is best"]); // two runs of five
+    said[1].says("a is best"); // two runs of five
 }
 
 #[test]
