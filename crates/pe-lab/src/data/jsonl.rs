@@ -7,6 +7,7 @@ use csv::StringRecord;
 use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::column::Column;
 use super::error::{BadLine, Problem, SHOWN};
 use super::json::{Either, Json, List, Sequence, word};
 use super::limits::MAX_COLUMNS;
@@ -137,26 +138,35 @@ const EXAMPLE: &str = r#"{"label": "x", "tokens": ["a", "b"]}"#;
 const EXAMPLE_OF_ANSWERS: &str = r#"{"prompt": "2 + 3", "answer": "5"}"#;
 const EXAMPLE_OF_SERIES: &str = r#"{"date": "2024-05-17", "sales": 12.5}"#;
 
-/// The keys of all objects of a series, in the order in which they first occur.
+/// The keys of all objects of a series, in the order in which they first occur, and what stands under each.
 ///
 /// # Errors
 ///
 /// [`Problem::Reading`] for a setting that is for tables, [`Problem::Lines`] where no line is an object,
 /// [`Problem::TooManyColumns`].
-pub(super) fn keys(text: &str, reading: &Reading) -> Result<Vec<String>, Problem> {
+pub(super) fn columns(
+    text: &str,
+    reading: &Reading,
+) -> Result<(Vec<String>, Vec<Column>), Problem> {
     if let Some(flag) = reading.first("--delimiter --no-header") {
         return Err(Problem::Reading(format!(
             "{flag} is for tables, and this file holds JSON lines"
         )));
     }
     check_lines(text)?;
-    let (mut keys, mut known) = (Vec::new(), HashSet::new());
+    let (mut keys, mut columns, mut places) = (Vec::new(), Vec::new(), HashMap::new());
     let (mut bad, mut shown) = (0, Vec::new());
     for (line, text) in lines(text) {
         match cells(text) {
             Ok(cells) => {
-                let new = cells.into_iter().map(|(key, _)| key);
-                keys.extend(new.filter(|key| known.insert(key.clone())));
+                for (key, cell) in cells {
+                    let place = *places.entry(key).or_insert_with_key(|key| {
+                        keys.push(key.clone());
+                        columns.push(Column::new(key));
+                        keys.len() - 1
+                    });
+                    columns[place].add(line, cell.trim(), true);
+                }
             }
             Err(what) => {
                 bad += 1;
@@ -174,7 +184,7 @@ pub(super) fn keys(text: &str, reading: &Reading) -> Result<Vec<String>, Problem
             shown,
             can_skip: false,
         }),
-        false => Ok(keys),
+        false => Ok((keys, columns)),
     }
 }
 

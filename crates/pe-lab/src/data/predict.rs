@@ -14,6 +14,7 @@ use super::prediction::{ToPredict, Truth, open_answer};
 use super::quote::grouped;
 use super::reading::{Reading, TokenKind};
 use super::rows::{Collector, Labels, Rows, UNLABELLED};
+use super::sheet::Form;
 use super::task::{DataTask, Made};
 use super::texts::{self, Part};
 use super::{images, series};
@@ -76,7 +77,7 @@ impl DataTask {
         match self.spec.format {
             Format::Csv | Format::JsonLines if reading.id.is_some() => {
                 let text = text(file, open(&self.source.entry(file), &reading)?.1)?;
-                let columns = series::channels_of(&text, &reading, series::Form::of(file, &text))?;
+                let columns = series::channels_of(&text, &reading, Form::of(file, &text))?;
                 Ok(Reading {
                     columns: Some(columns),
                     ..reading

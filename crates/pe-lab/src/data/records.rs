@@ -117,6 +117,22 @@ pub(super) fn each_record(
     Ok(())
 }
 
+/// The same of every record below the header, if there is one.
+pub(super) fn each_row(
+    text: &str,
+    delimiter: char,
+    no_header: bool,
+    mut each: impl FnMut(&StringRecord, Place) -> Result<(), Problem>,
+) -> Result<(), Problem> {
+    let mut header = !no_header;
+    each_record(text, delimiter, |record, place| {
+        match std::mem::take(&mut header) {
+            true => Ok(()),
+            false => each(record, place),
+        }
+    })
+}
+
 /// Finds the line numbers of rows in a text. Rows must be asked for in ascending order.
 struct Lines<'a> {
     text: &'a [u8],

@@ -7,7 +7,7 @@ use super::super::open::{open, text};
 use super::super::prediction::{ToPredict, Truth};
 use super::super::quote::grouped;
 use super::super::reading::Reading;
-use super::rows::Form;
+use super::super::sheet::Form;
 use super::table;
 use super::task::Series;
 use crate::door::Entry;
