@@ -8,7 +8,7 @@ use csv::StringRecord;
 
 use cells::{cells_or_numbers, doubts};
 
-use super::error::Problem;
+use super::error::{Problem, SHOWN, list as items};
 use super::header::{column, list};
 use super::quote::{grouped, shorten};
 use super::reading::{Reading, TokenKind};
@@ -204,8 +204,11 @@ impl<'a> Layout<'a> {
         let (names, columns) = (&self.sheet.names, &self.sheet.columns);
         let others: Vec<usize> = (0..names.len()).filter(|of| self.is_token(*of)).collect();
         if let ([], Some(label)) = (&others[..], self.label) {
-            let name = names[label].clone();
-            return Err(Problem::NoTokenColumn { label: name });
+            return Err(Problem::Other(format!(
+                "has no column beside {}; the tokens are in all the other columns. If the columns are not separated by \
+                 commas, say --delimiter tab or --delimiter ';'",
+                shorten(&names[label])
+            )));
         }
         let one = |column: usize| (vec![column], reading.tokens.unwrap_or(TokenKind::Words));
         if let Some(name) = &reading.text {
@@ -228,11 +231,7 @@ impl<'a> Layout<'a> {
             let longest = others.iter().copied().max_by_key(|c| columns[*c].texts);
             let text = longest.filter(|column| columns[*column].is_text());
             let text = text.unwrap_or(others[others.len() - 1]);
-            return Err(Problem::Columns {
-                doubts,
-                columns: list(names),
-                text: names[text].clone(),
-            });
+            return Err(Problem::Other(in_doubt(&doubts, &names[text], names)));
         }
         let found = || cells_or_numbers(columns, &others, reading);
         let kind = reading.tokens.unwrap_or_else(found);
@@ -294,15 +293,35 @@ pub(super) fn ranges(
     Ok(columns)
 }
 
+/// Says which columns may not hold tokens, and how to name those that do; `text` is most likely to hold a text.
+fn in_doubt(doubts: &[String], text: &str, names: &[String]) -> String {
+    let shown = &doubts[..doubts.len().min(SHOWN)];
+    format!(
+        "{}\nSay where the tokens are: --text {} (the words of one column), or --columns A,B (a token per cell; FIRST..LAST names \
+         a range of columns); --tokens cells, words or characters says what a token is. The columns are: {}",
+        items(
+            "not every column looks like a token:".into(),
+            doubts.len(),
+            shown
+        ),
+        match text.chars().count() > 40 {
+            true => shorten(text),
+            false => text.to_string(),
+        },
+        list(names)
+    )
+}
+
 fn label_column(sheet: &Sheet<'_>, reading: &Reading) -> Result<usize, Problem> {
     let (names, line) = (&sheet.names, sheet.line);
     if let Some(name) = &reading.label {
         return sheet.find("--label", name);
     }
     if reading.no_header {
-        return Err(Problem::NoHeader {
-            columns: names.len(),
-        });
+        let columns = names.len();
+        return Err(Problem::Other(format!(
+            "without a header the columns are called 1 to {columns}; say which one is the label, such as --label {columns}"
+        )));
     }
     let usual = reading.usual_label();
     let called = |same: fn(&str, &str) -> bool| {
@@ -325,13 +344,25 @@ fn label_column(sheet: &Sheet<'_>, reading: &Reading) -> Result<usize, Problem> 
     }
     let known = |name: &&String| LABEL_NAMES.contains(&name.to_ascii_lowercase().as_str());
     let likely = names.iter().find(known);
-    Err(Problem::Header {
-        line,
-        labels: named.len(),
-        columns: list(names),
-        likely: likely.cloned(),
-        series: series_in(sheet).map(Box::new),
-    })
+    Err(Problem::Other(format!(
+        "{} columns of the header (line {line}) are called `label`, and it takes exactly one; name it with --label {}, or say \
+         --no-header if the first line is a row like the others{}; the columns are: {}",
+        match named.len() {
+            0 => "no".to_string(),
+            count => count.to_string(),
+        },
+        likely.map_or("COLUMN", String::as_str),
+        match series_in(sheet) {
+            None => String::new(),
+            Some((time, target)) => format!(
+                "; if the rows are measurements in the order of time, say what is to be predicted and where the times are, such \
+                 as --target {} --time {}",
+                shorten(&target),
+                shorten(&time)
+            ),
+        },
+        list(names)
+    )))
 }
 
 /// The column of the times and one of numbers, if a table has both.

@@ -222,7 +222,7 @@ fn is_run(numbers: &[f64]) -> bool {
 ///
 /// # Errors
 ///
-/// [`Problem::FirstLine`] for a first line that is no header: one that counts rows and columns (unless the label or the target is
+/// [`Problem::Other`] for a first line that is no header: one that counts rows and columns (unless the label or the target is
 /// named as it says), one with fewer names than most rows have cells, and one that is a row like the others.
 pub(super) fn survey(
     text: &str,
@@ -239,7 +239,7 @@ pub(super) fn survey(
         shorten(&names.join(&delimiter.to_string()))
     );
     if let Some(why) = below.why_no_header(names, reading) {
-        return Err(Problem::FirstLine(format!("{first}, {why}")));
+        return Err(Problem::Other(format!("{first}, {why}")));
     }
     let mut notes = Vec::new();
     if below.is_counted_by(names) {

@@ -98,7 +98,7 @@ mod vocabulary;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use error::{BadImage, BadLine, DataError, Problem, SmallClass};
+pub use error::{BadImage, BadLine, DataError, Problem};
 pub use format::{Format, predicts_next};
 pub use images::digits_32;
 pub use limits::{

@@ -87,7 +87,9 @@ pub(super) fn open(file: &Entry, reading: &Reading) -> Result<(Format, Vec<u8>),
 /// A regular file, opened.
 fn opened(file: &Entry) -> Result<File, Problem> {
     file.open().map_err(|error| match error.kind() {
-        ErrorKind::InvalidData => Problem::NotAFile,
+        ErrorKind::InvalidData => {
+            Problem::Other("is not a file; name the file that holds the data".into())
+        }
         _ => error.into(),
     })
 }
@@ -117,7 +119,7 @@ pub(super) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Problem> {
 /// The text of a file in UTF-8, without a byte-order mark.
 fn decode(bytes: Vec<u8>) -> Result<String, Problem> {
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
-        return Err(Problem::Utf16);
+        return Err(Problem::Other("looks like UTF-16; save it as UTF-8".into()));
     }
     if let Some(problem) = binary::problem(&bytes) {
         return Err(problem);

@@ -8,8 +8,9 @@ use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{Problem, SHOWN, SmallClass};
+use super::error::{Problem, SHOWN, list};
 use super::limits::{MAX_CLASSES, MIN_ROWS, MIN_TESTED};
+use super::numbers::finite;
 use super::quote::{grouped, shorten};
 use super::rows::{Rows, has_one_label};
 use super::together::{Together, Unit};
@@ -94,7 +95,11 @@ impl Split {
         };
         match (to_train, data.labels.len()) {
             (0, _) => return Err(Problem::NoRow),
-            (few, _) if few < MIN_ROWS => return Err(Problem::TooFewRows { rows: few }),
+            (few, _) if few < MIN_ROWS => {
+                return Err(Problem::Other(format!(
+                    "has {few} rows, too few to train on some and test on others; it takes at least {MIN_ROWS}"
+                )));
+            }
             (rows, 1) => {
                 let label = data.labels[0].clone();
                 return Err(Problem::OneClass { rows, label });
@@ -106,10 +111,12 @@ impl Split {
         }
         let single = rows.iter().filter(|row| row.tokens.len() == 1).count();
         if 2 * single > rows.len() {
-            return Err(Problem::OneToken {
-                single,
-                rows: rows.len(),
-            });
+            return Err(Problem::Other(format!(
+                "{} of {} rows have only one token, so positions cannot matter; if a row is one long word, such as a gene, take \
+                 its characters: --tokens characters. Otherwise separate tokens by spaces or columns",
+                grouped(single),
+                grouped(rows.len())
+            )));
         }
         match held_out {
             HeldOut::From(first) => Self::of_a_test_file(data, first),
@@ -294,7 +301,7 @@ fn check_sides(
 ) -> Result<(), Problem> {
     let rows = &data.rows;
     if let (HeldOut::Fold { fold, folds }, true) = (part, has_one_label(rows, held_out)) {
-        return Err(Problem::Folds(format!(
+        return Err(Problem::Other(format!(
             "--folds {folds} leaves {} rows of one label in fold {}; use fewer folds",
             held_out.len(),
             fold + 1
@@ -327,15 +334,30 @@ fn check_classes(data: &Rows, groups: &[Unit]) -> Result<(), Problem> {
     if small.is_empty() {
         return Ok(());
     }
-    let shown = small.iter().take(SHOWN).map(|class| SmallClass {
-        label: data.labels[*class].clone(),
-        rows: rows[*class],
-        sequences: sequences[*class],
-    });
-    Err(Problem::SmallClasses {
-        count: small.len(),
-        shown: shown.collect(),
-    })
+    let plural = |n| if n == 1 { "" } else { "s" };
+    let of_class = |class: &usize| {
+        let (rows, sequences) = (rows[*class], sequences[*class]);
+        format!(
+            "{}: {rows} row{}, {sequences} sequence{} of its own",
+            shorten(&data.labels[*class]),
+            plural(rows),
+            plural(sequences)
+        )
+    };
+    let shown = &small[..small.len().min(SHOWN)];
+    let is_number = |class: &usize| finite(&data.labels[*class]).is_some();
+    let or = match shown.iter().all(is_number) {
+        true => ". If labels are numbers to be predicted, say --objective number",
+        false => "",
+    };
+    let headline = "every label needs two different sequences, one to train on and one to test on; add rows for these, or leave \
+                    them out";
+    let shown: Vec<String> = shown.iter().map(of_class).collect();
+    Err(Problem::Other(list(
+        format!("{headline}{or}"),
+        small.len(),
+        &shown,
+    )))
 }
 
 /// The largest training length if longer rows are kept for a test, which is the 90th percentile of the
