@@ -111,11 +111,10 @@ impl Split {
         }
         let single = rows.iter().filter(|row| row.tokens.len() == 1).count();
         if 2 * single > rows.len() {
+            let (single, rows) = (grouped(single), grouped(rows.len()));
             return Err(Problem::Other(format!(
-                "{} of {} rows have only one token, so positions cannot matter; if a row is one long word, such as a gene, take \
-                 its characters: --tokens characters. Otherwise separate tokens by spaces or columns",
-                grouped(single),
-                grouped(rows.len())
+                "{single} of {rows} rows have only one token, so positions cannot matter; if a row is one long word, such as a gene, take \
+                 its characters: --tokens characters. Otherwise separate tokens by spaces or columns"
             )));
         }
         match held_out {
@@ -324,40 +323,30 @@ fn groups_by_class(classes: usize, groups: &[Unit], limit: usize) -> Vec<usize> 
 
 fn check_classes(data: &Rows, groups: &[Unit]) -> Result<(), Problem> {
     let mut rows = vec![0; data.labels.len()];
-    for row in &data.rows {
-        rows[row.label] += 1;
-    }
+    data.rows.iter().for_each(|row| rows[row.label] += 1);
     let sequences = groups_by_class(data.labels.len(), groups, usize::MAX);
-    let small: Vec<usize> = (0..data.labels.len())
-        .filter(|class| sequences[*class] < 2)
-        .collect();
+    let classes = 0..data.labels.len();
+    let small: Vec<usize> = classes.filter(|class| sequences[*class] < 2).collect();
     if small.is_empty() {
         return Ok(());
     }
-    let plural = |n| if n == 1 { "" } else { "s" };
-    let of_class = |class: &usize| {
-        let (rows, sequences) = (rows[*class], sequences[*class]);
-        format!(
-            "{}: {rows} row{}, {sequences} sequence{} of its own",
-            shorten(&data.labels[*class]),
-            plural(rows),
-            plural(sequences)
-        )
-    };
-    let shown = &small[..small.len().min(SHOWN)];
-    let is_number = |class: &usize| finite(&data.labels[*class]).is_some();
-    let or = match shown.iter().all(is_number) {
+    let plural = |n: usize, of: &str| format!("{n} {of}{}", if n == 1 { "" } else { "s" });
+    let mut are_numbers = true;
+    let shown = small.iter().take(SHOWN).map(|class| {
+        let (label, own) = (&data.labels[*class], sequences[*class]);
+        are_numbers &= finite(label).is_some();
+        let (rows, own) = (plural(rows[*class], "row"), plural(own, "sequence"));
+        format!("{}: {rows}, {own} of its own", shorten(label))
+    });
+    let shown: Vec<String> = shown.collect();
+    let or = match are_numbers {
         true => ". If labels are numbers to be predicted, say --objective number",
         false => "",
     };
-    let headline = "every label needs two different sequences, one to train on and one to test on; add rows for these, or leave \
-                    them out";
-    let shown: Vec<String> = shown.iter().map(of_class).collect();
-    Err(Problem::Other(list(
-        format!("{headline}{or}"),
-        small.len(),
-        &shown,
-    )))
+    let headline = format!(
+        "every label needs two different sequences, one to train on and one to test on; add rows for these, or leave them out{or}"
+    );
+    Err(Problem::Other(list(headline, small.len(), &shown)))
 }
 
 /// The largest training length if longer rows are kept for a test, which is the 90th percentile of the
