@@ -8,8 +8,8 @@ use super::dates::Seen;
 use super::numbers::{finite, is_missing};
 use super::quote::shorten;
 
-/// So many different cells are remembered of a column whose numbers are not whole, and so many stand before a cell that occurs
-/// again soon.
+/// A cell that occurs again before so many different ones were seen occurs again soon. Of a column with numbers that are not whole
+/// no more are remembered.
 const REMEMBERED: usize = 1_000;
 
 /// A column with more than this share of cells that hold several words is a text.
@@ -94,7 +94,7 @@ pub(super) struct Column {
     /// The hashes of its cells, until one occurs twice, and how many there were then.
     different: HashSet<u64>,
     repeats: Option<usize>,
-    // The rest is about the cells of rows that can be read, but for those that are missing.
+    // The rest is about series, in rows that can be read, and leaves out what is missing.
     pub dates: Seen,
     pub clock: Steady,
     /// Numbers with a decimal point.
@@ -118,8 +118,8 @@ impl Column {
         }
     }
 
-    /// Looks at a cell. `is_read` says that its row can be read.
-    pub fn add(&mut self, line: usize, cell: &str, is_read: bool) {
+    /// Looks at a cell. `is_series` says that it may be of a series and that its row can be read.
+    pub fn add(&mut self, line: usize, cell: &str, is_series: bool) {
         self.cells += 1;
         if cell.is_empty() {
             return;
@@ -139,7 +139,7 @@ impl Column {
         }
         if is_missing(cell) {
             self.missing += 1;
-        } else if is_read {
+        } else if is_series {
             self.add_present(line, cell, number);
         }
     }
@@ -150,7 +150,7 @@ impl Column {
         let first = || Some((line, cell.to_string()));
         if plain.is_some() {
             self.with_point += usize::from(cell.contains('.'));
-        } else if number(cell, true).is_some() {
+        } else if cell.contains(',') && number(cell, true).is_some() {
             self.with_comma += 1;
             self.comma = self.comma.take().or_else(first);
             let (before, after) = cell.split_once(',').unwrap_or((cell, ""));

@@ -92,7 +92,16 @@ struct Below {
 }
 
 impl Below {
-    fn of(text: &str, delimiter: char, names: &[String], no_header: bool) -> Result<Self, Problem> {
+    fn of(
+        text: &str,
+        delimiter: char,
+        names: &[String],
+        reading: &Reading,
+    ) -> Result<Self, Problem> {
+        // Times are asked of series, and of a table without a label, which may be one.
+        let label = reading.label.as_deref().unwrap_or(reading.usual_label());
+        let is_series = reading.target.is_some() || reading.id.is_some();
+        let asks_times = is_series || column(names, label).is_none();
         let mut below = Self {
             columns: names.iter().map(|name| Column::new(name)).collect(),
             rows: 0,
@@ -100,7 +109,7 @@ impl Below {
             wide: None,
             widths_differ: false,
         };
-        each_row(text, delimiter, no_header, |record, place| {
+        each_row(text, delimiter, reading.no_header, |record, place| {
             below.rows += 1;
             let is_wider = record.len() > names.len();
             if is_wider {
@@ -108,9 +117,9 @@ impl Below {
                 let (_, width) = *below.wide.get_or_insert((place.first, record.len()));
                 below.widths_differ |= width != record.len();
             }
-            let is_read = place.quoted_well && !is_wider;
+            let is_series = asks_times && place.quoted_well && !is_wider;
             for (column, cell) in below.columns.iter_mut().zip(record) {
-                column.add(place.first, cell.trim(), is_read);
+                column.add(place.first, cell.trim(), is_series);
             }
             Ok(())
         })?;
@@ -230,7 +239,7 @@ pub(super) fn survey(
     (names, line): (&[String], usize),
     reading: &Reading,
 ) -> Result<(Vec<Column>, Vec<String>), Problem> {
-    let below = Below::of(text, delimiter, names, reading.no_header)?;
+    let below = Below::of(text, delimiter, names, reading)?;
     if reading.no_header || below.rows == 0 {
         return Ok((below.columns, Vec::new()));
     }

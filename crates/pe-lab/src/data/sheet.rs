@@ -41,7 +41,7 @@ pub(super) struct Sheet<'a> {
     pub line: usize,
     /// What each column holds.
     pub columns: Vec<Column>,
-    /// What is odd about them.
+    /// What is odd about the names.
     pub notes: Vec<String>,
 }
 
