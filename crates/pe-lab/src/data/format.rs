@@ -75,7 +75,7 @@ impl Format {
                 columnar::check(packed::inner_name(path).1, reading)?;
                 Ok(match reading.target.is_some() {
                     true => Self::Series,
-                    // Whether it is a table or JSON lines, its columns say: see `checked_format`.
+                    // Whether it is a table or JSON lines, its columns say: see `open`.
                     false => Self::Csv,
                 })
             }

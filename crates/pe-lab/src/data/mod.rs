@@ -170,9 +170,7 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
     if source.tokenizer.is_some() || format.is_windowed(reading) {
         return windowed(source, format, known.as_ref()).map_err(of(file));
     }
-    let (format, bytes) = open(&entry, reading).map_err(of(file))?;
-    let spec = FileSpec::of(file, &bytes);
-    let text = open::text(file, bytes).map_err(of(file))?;
+    let (format, spec, text) = open(&entry, reading).map_err(of(file))?;
     let mut spec = DataSpec {
         folds: *folds,
         ..DataSpec::new(spec, format, reading)
@@ -188,8 +186,6 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         description.extend(first_windows(&task));
         (Made::Next(Arc::new(task)), description)
     } else if format == Format::Text {
-        // Studies that were made when masked characters were all that a text was for do not name them.
-        spec.reading.objective = None;
         let made = MaskedText::new(&text.replace("\r\n", "\n"), &spec.file);
         let (task, description) = made.map_err(of(file))?;
         (Made::Text(Arc::new(task)), description)
@@ -237,9 +233,7 @@ fn of_rows(
     let mut notes = notes.map_err(of(file))?;
     let in_file = collector.len();
     if let Some(test) = test {
-        let (format, bytes) = open(&source.entry(test), reading).map_err(of(test))?;
-        let kept = FileSpec::of(test, &bytes);
-        let text = open::text(test, bytes).map_err(of(test))?;
+        let (format, kept, text) = open(&source.entry(test), reading).map_err(of(test))?;
         let more = rows_of(test, format, &text, reading, needed, table, &mut collector);
         let more = more.map_err(of(test))?;
         notes.push(format!(
@@ -310,7 +304,7 @@ fn windowed(source: &Source, format: Format, known: Option<&Known>) -> Result<Da
             ));
         }
         Some(tokenizer) => {
-            let text = || Ok(open::text(file, open(&entry, reading)?.1)?.replace("\r\n", "\n"));
+            let text = || Ok(open(&entry, reading)?.2.replace("\r\n", "\n"));
             let ids = known.and_then(|known| known.ids.as_deref());
             let (tokenizer, ids) = (source.entry(tokenizer), ids.map(|ids| source.entry(ids)));
             next::of_tokenizer(text, &name, &tokenizer, reading, ids.as_ref())?

@@ -64,36 +64,19 @@ fn not_in_build() -> Problem {
     ))
 }
 
-/// Whether the text of these bytes is JSON lines: a column holds lists. Otherwise it is a table.
+/// The table of these bytes as text: JSON lines if a column holds lists.
 ///
 /// # Errors
 ///
-/// [`Problem::Other`] for a file that is damaged or no table of such a format, and in a build that reads none.
-#[cfg(feature = "parquet")]
-pub(super) fn has_lists(bytes: Vec<u8>) -> Result<bool, Problem> {
-    guarded(|| match kind_of(&bytes)? {
-        Kind::Parquet => parquet_file::has_lists(bytes),
-        Kind::Arrow => arrow_file::has_lists(&bytes),
-    })
-}
-
-/// The table of these bytes as text.
-///
-/// # Errors
-///
-/// The same, and [`Problem::Other`] for a column of another type than a table of text can have, for a number that is
-/// infinite, and for a table of more than [`MAX_BYTES`](super::MAX_BYTES) bytes as text. [`Problem::TooManyColumns`].
+/// [`Problem::Other`] for a file that is damaged or no table of such a format, in a build that reads none, for a column of another type
+/// than a table of text can have, for a number that is infinite, and for a table of more than [`MAX_BYTES`](super::MAX_BYTES) bytes
+/// as text. [`Problem::TooManyColumns`].
 #[cfg(feature = "parquet")]
 pub(super) fn text(bytes: Vec<u8>) -> Result<String, Problem> {
     guarded(|| match kind_of(&bytes)? {
         Kind::Parquet => parquet_file::text(bytes),
         Kind::Arrow => arrow_file::text(bytes),
     })
-}
-
-#[cfg(not(feature = "parquet"))]
-pub(super) fn has_lists(_bytes: Vec<u8>) -> Result<bool, Problem> {
-    Err(not_in_build())
 }
 
 #[cfg(not(feature = "parquet"))]

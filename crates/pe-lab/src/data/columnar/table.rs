@@ -128,7 +128,7 @@ impl Table {
 }
 
 /// Whether a column holds lists.
-pub(super) fn has_lists(schema: &Schema) -> bool {
+fn has_lists(schema: &Schema) -> bool {
     let is_list = |kind: &DataType| {
         matches!(
             kind,
