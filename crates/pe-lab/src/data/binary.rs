@@ -92,5 +92,7 @@ pub(super) fn problem(bytes: &[u8]) -> Option<Problem> {
     }
     let known = KINDS.iter().find(|(begin, ..)| bytes.starts_with(begin))?;
     let (_, what, advice) = *known;
-    Some(Problem::Binary { what, advice })
+    Some(Problem::Other(format!(
+        "is {what}, which is not read; {advice}"
+    )))
 }

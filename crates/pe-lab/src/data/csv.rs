@@ -2,17 +2,19 @@
 
 mod cells;
 
+use std::borrow::Cow;
+
 use csv::StringRecord;
 
-use cells::{Column, cells_or_numbers, columns_of, doubts};
+use cells::{cells_or_numbers, doubts};
 
-use super::dates::Seen;
-use super::error::Problem;
-use super::header::{self, column, find_column, list};
+use super::error::{Problem, SHOWN, list as items};
+use super::header::{column, list};
 use super::quote::{grouped, shorten};
 use super::reading::{Reading, TokenKind};
-use super::records::{each_record, names_of, single_blanks, sniffed};
+use super::records::{each_row, single_blanks, sniffed};
 use super::rows::{Collector, Labels, Tokens};
+use super::sheet::{Form, Sheet};
 
 /// The column of the prompt, where answers are written.
 const PROMPT: &str = "prompt";
@@ -24,10 +26,8 @@ const LABEL_NAMES: [&str; 6] = ["class", "target", "category", "y", "labels", "s
 pub(super) const TIMES: [&str; 5] = ["date", "time", "datetime", "timestamp", "year"];
 
 /// Which columns are what.
-struct Layout {
-    names: Vec<String>,
-    /// What is odd about the names.
-    notes: Vec<String>,
+struct Layout<'a> {
+    sheet: &'a Sheet<'a>,
     /// The column of the label. Rows to predict need none.
     label: Option<usize>,
     /// The column of the group, if rows have groups.
@@ -53,12 +53,9 @@ pub(super) fn read(
     labels: Labels,
     rows: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
-    let delimiter = reading
-        .delimiter
-        .or(delimiter)
-        .unwrap_or_else(|| sniffed(text));
-    let text = &*single_blanks(text, delimiter);
-    let mut layout = layout(text, reading, delimiter, labels)?;
+    let (text, delimiter) = separated(text, reading, delimiter);
+    let sheet = Sheet::of(&text, reading, Form::Table(Some(delimiter)))?;
+    let mut layout = Layout::of(&sheet, reading, labels)?;
     if reading.tokens.is_none() {
         layout.kind = rows.settle(layout.kind);
     } else if layout.kind == TokenKind::Numbers {
@@ -68,12 +65,8 @@ pub(super) fn read(
         rows.write_labels(layout.kind);
     }
     let separator = in_words(delimiter);
-    let mut header = !reading.no_header;
-    each_record(text, delimiter, |record, place| {
-        if std::mem::take(&mut header) {
-            return Ok(());
-        }
-        let (line, columns) = (place.first, layout.names.len());
+    each_row(&text, delimiter, reading.no_header, |record, place| {
+        let (line, columns) = (place.first, sheet.names.len());
         if !place.quoted_well {
             rows.reject(line, || {
                 format!(
@@ -116,14 +109,13 @@ pub(super) fn token_columns(
     reading: &Reading,
     delimiter: Option<char>,
 ) -> Result<(Vec<String>, TokenKind), Problem> {
-    let delimiter = reading.delimiter.or(delimiter);
-    let delimiter = delimiter.unwrap_or_else(|| sniffed(text));
-    let text = &*single_blanks(text, delimiter);
-    let layout = layout(text, reading, delimiter, Labels::Needed)?;
-    let names = layout.tokens.iter().map(|column| &layout.names[*column]);
+    let (text, delimiter) = separated(text, reading, delimiter);
+    let sheet = Sheet::of(&text, reading, Form::Table(Some(delimiter)))?;
+    let layout = Layout::of(&sheet, reading, Labels::Needed)?;
+    let names = layout.tokens.iter().map(|column| &sheet.names[*column]);
     let names: Vec<String> = names.cloned().collect();
     for name in &names {
-        if layout.names.iter().filter(|known| *known == name).count() > 1 {
+        if sheet.names.iter().filter(|known| *known == name).count() > 1 {
             return Err(Problem::Reading(format!(
                 "two columns are called {}, so that rows of another file cannot be read by name; \
                  give them names of their own",
@@ -132,6 +124,17 @@ pub(super) fn token_columns(
         }
     }
     Ok((names, layout.kind))
+}
+
+/// What separates the columns, and the text with one of it between columns.
+fn separated<'a>(
+    text: &'a str,
+    reading: &Reading,
+    delimiter: Option<char>,
+) -> (Cow<'a, str>, char) {
+    let delimiter = reading.delimiter.or(delimiter);
+    let delimiter = delimiter.unwrap_or_else(|| sniffed(text));
+    (single_blanks(text, delimiter), delimiter)
 }
 
 fn in_words(delimiter: char) -> String {
@@ -150,49 +153,39 @@ fn up_to_the_last_filled<'a>(cells: impl Iterator<Item = &'a str>) -> usize {
     filled.last().map_or(0, |(number, _)| number)
 }
 
-/// Which columns are what: as the flags say, and where they do not, as the names and the cells suggest.
-fn layout(
-    text: &str,
-    reading: &Reading,
-    delimiter: char,
-    labels: Labels,
-) -> Result<Layout, Problem> {
-    let (names, line) = names_of(text, delimiter, reading.no_header)?;
-    let notes = header::check(text, delimiter, (&names, line), reading)?;
-    let label = match labels {
-        Labels::Needed => Some(label_column(text, delimiter, &names, reading, line)?),
-        Labels::IfAny => label_column(text, delimiter, &names, reading, line).ok(),
-    };
-    let group = match &reading.group {
-        None => None,
-        Some(name) => Some(find_column("--group", name, &names, reading.no_header)?),
-    };
-    if let (Some(name), true) = (&reading.group, group.is_some() && group == label) {
-        return Err(Problem::Reading(format!(
-            "--group names {}, which is the column of the label; rows of one label are not all on one side of a split",
-            shorten(name)
-        )));
+impl<'a> Layout<'a> {
+    /// Which columns are what: as the flags say, and where they do not, as the names and the cells suggest.
+    fn of(sheet: &'a Sheet<'a>, reading: &Reading, labels: Labels) -> Result<Self, Problem> {
+        let label = match labels {
+            Labels::Needed => Some(label_column(sheet, reading)?),
+            Labels::IfAny => label_column(sheet, reading).ok(),
+        };
+        let group = reading.group.as_deref();
+        let group = group.map(|name| sheet.find("--group", name)).transpose()?;
+        if let (Some(name), true) = (&reading.group, group.is_some() && group == label) {
+            return Err(Problem::Reading(format!(
+                "--group names {}, which is the column of the label; rows of one label are not all on one side of a split",
+                shorten(name)
+            )));
+        }
+        let mut layout = Self {
+            sheet,
+            label,
+            group,
+            tokens: Vec::new(),
+            kind: TokenKind::Cells,
+        };
+        (layout.tokens, layout.kind) = layout.find_tokens(reading)?;
+        Ok(layout)
     }
-    let mut layout = Layout {
-        names,
-        notes,
-        label,
-        group,
-        tokens: Vec::new(),
-        kind: TokenKind::Cells,
-    };
-    (layout.tokens, layout.kind) = layout.find_tokens(text, reading, delimiter)?;
-    Ok(layout)
-}
 
-impl Layout {
     fn is_token(&self, column: usize) -> bool {
         ![self.label, self.group].contains(&Some(column))
     }
 
     /// The column of tokens that a flag names.
-    fn find(&self, flag: &'static str, name: &str, reading: &Reading) -> Result<usize, Problem> {
-        match find_column(flag, name, &self.names, reading.no_header)? {
+    fn find(&self, flag: &'static str, name: &str) -> Result<usize, Problem> {
+        match self.sheet.find(flag, name)? {
             found if Some(found) == self.label => Err(Problem::Reading(format!(
                 "{flag} names {}, which is the column of the label; say which one the label is with \
                  --label",
@@ -207,25 +200,22 @@ impl Layout {
     }
 
     /// The columns of the tokens, and what a token is.
-    fn find_tokens(
-        &self,
-        text: &str,
-        reading: &Reading,
-        delimiter: char,
-    ) -> Result<(Vec<usize>, TokenKind), Problem> {
-        let names = &self.names;
+    fn find_tokens(&self, reading: &Reading) -> Result<(Vec<usize>, TokenKind), Problem> {
+        let (names, columns) = (&self.sheet.names, &self.sheet.columns);
         let others: Vec<usize> = (0..names.len()).filter(|of| self.is_token(*of)).collect();
         if let ([], Some(label)) = (&others[..], self.label) {
-            let name = names[label].clone();
-            return Err(Problem::NoTokenColumn { label: name });
+            return Err(Problem::Other(format!(
+                "has no column beside {}; the tokens are in all the other columns. If the columns are not separated by \
+                 commas, say --delimiter tab or --delimiter ';'",
+                shorten(&names[label])
+            )));
         }
-        let columns = || columns_of(text, delimiter, reading.no_header, names.len());
         let one = |column: usize| (vec![column], reading.tokens.unwrap_or(TokenKind::Words));
         if let Some(name) = &reading.text {
-            return Ok(one(self.find("--text", name, reading)?));
+            return Ok(one(self.find("--text", name)?));
         }
         if let Some(named) = &reading.columns {
-            return self.named_tokens(named, reading, columns);
+            return self.named_tokens(named, reading);
         }
         let prompt = (reading.is_answer() && !reading.no_header)
             .then(|| column(names, PROMPT))
@@ -236,19 +226,14 @@ impl Layout {
         if let [column] = others[..] {
             return Ok(one(column));
         }
-        let columns = columns()?;
-        let doubts = doubts(names, &others, &columns, reading);
+        let doubts = doubts(names, &others, columns, reading);
         if !doubts.is_empty() {
             let longest = others.iter().copied().max_by_key(|c| columns[*c].texts);
             let text = longest.filter(|column| columns[*column].is_text());
             let text = text.unwrap_or(others[others.len() - 1]);
-            return Err(Problem::Columns {
-                doubts,
-                columns: list(names),
-                text: names[text].clone(),
-            });
+            return Err(Problem::Other(in_doubt(&doubts, &names[text], names)));
         }
-        let found = || cells_or_numbers(&columns, &others, reading);
+        let found = || cells_or_numbers(columns, &others, reading);
         let kind = reading.tokens.unwrap_or_else(found);
         Ok((others, kind))
     }
@@ -258,26 +243,23 @@ impl Layout {
         &self,
         named: &[String],
         reading: &Reading,
-        columns: impl Fn() -> Result<Vec<Column>, Problem>,
     ) -> Result<(Vec<usize>, TokenKind), Problem> {
-        let find = |name: &str| self.find("--columns", name, reading);
-        let tokens = ranges(&self.names, named, find, |column| !self.is_token(column))?;
+        let (names, columns) = (&self.sheet.names, &self.sheet.columns);
+        let find = |name: &str| self.find("--columns", name);
+        let tokens = ranges(names, named, find, |column| !self.is_token(column))?;
         let kind = match (reading.tokens, &tokens[..]) {
             (Some(kind), _) => kind,
             (None, [_]) => TokenKind::Words,
-            (None, _) => {
-                let columns = columns()?;
-                match tokens.iter().find(|column| columns[**column].is_text()) {
-                    None => cells_or_numbers(&columns, &tokens, reading),
-                    Some(column) => {
-                        return Err(Problem::Reading(format!(
-                            "the cells of {} hold several words; say what a token is: --tokens \
-                             cells (the whole cell), words or characters",
-                            shorten(&self.names[*column])
-                        )));
-                    }
+            (None, _) => match tokens.iter().find(|column| columns[**column].is_text()) {
+                None => cells_or_numbers(columns, &tokens, reading),
+                Some(column) => {
+                    return Err(Problem::Reading(format!(
+                        "the cells of {} hold several words; say what a token is: --tokens \
+                         cells (the whole cell), words or characters",
+                        shorten(&names[*column])
+                    )));
                 }
-            }
+            },
         };
         Ok((tokens, kind))
     }
@@ -311,20 +293,35 @@ pub(super) fn ranges(
     Ok(columns)
 }
 
-fn label_column(
-    text: &str,
-    delimiter: char,
-    names: &[String],
-    reading: &Reading,
-    line: usize,
-) -> Result<usize, Problem> {
+/// Says which columns may not hold tokens, and how to name those that do; `text` is most likely to hold a text.
+fn in_doubt(doubts: &[String], text: &str, names: &[String]) -> String {
+    let shown = &doubts[..doubts.len().min(SHOWN)];
+    format!(
+        "{}\nSay where the tokens are: --text {} (the words of one column), or --columns A,B (a token per cell; FIRST..LAST names \
+         a range of columns); --tokens cells, words or characters says what a token is. The columns are: {}",
+        items(
+            "not every column looks like a token:".into(),
+            doubts.len(),
+            shown
+        ),
+        match text.chars().count() > 40 {
+            true => shorten(text),
+            false => text.to_string(),
+        },
+        list(names)
+    )
+}
+
+fn label_column(sheet: &Sheet<'_>, reading: &Reading) -> Result<usize, Problem> {
+    let (names, line) = (&sheet.names, sheet.line);
     if let Some(name) = &reading.label {
-        return find_column("--label", name, names, reading.no_header);
+        return sheet.find("--label", name);
     }
     if reading.no_header {
-        return Err(Problem::NoHeader {
-            columns: names.len(),
-        });
+        let columns = names.len();
+        return Err(Problem::Other(format!(
+            "without a header the columns are called 1 to {columns}; say which one is the label, such as --label {columns}"
+        )));
     }
     let usual = reading.usual_label();
     let called = |same: fn(&str, &str) -> bool| {
@@ -347,49 +344,45 @@ fn label_column(
     }
     let known = |name: &&String| LABEL_NAMES.contains(&name.to_ascii_lowercase().as_str());
     let likely = names.iter().find(known);
-    Err(Problem::Header {
-        line,
-        labels: named.len(),
-        columns: list(names),
-        likely: likely.cloned(),
-        series: series_in(text, delimiter, names)?.map(Box::new),
-    })
+    Err(Problem::Other(format!(
+        "{} columns of the header (line {line}) are called `label`, and it takes exactly one; name it with --label {}, or say \
+         --no-header if the first line is a row like the others{}; the columns are: {}",
+        match named.len() {
+            0 => "no".to_string(),
+            count => count.to_string(),
+        },
+        likely.map_or("COLUMN", String::as_str),
+        match series_in(sheet) {
+            None => String::new(),
+            Some((time, target)) => format!(
+                "; if the rows are measurements in the order of time, say what is to be predicted and where the times are, such \
+                 as --target {} --time {}",
+                shorten(&target),
+                shorten(&time)
+            ),
+        },
+        list(names)
+    )))
 }
 
 /// The column of the times and one of numbers, if a table has both.
-fn series_in(
-    text: &str,
-    delimiter: char,
-    names: &[String],
-) -> Result<Option<(String, String)>, Problem> {
-    let mut cells = vec![Seen::default(); names.len()];
-    let mut header = true;
-    each_record(text, delimiter, |record, _| {
-        if !std::mem::take(&mut header) {
-            let filled = cells
-                .iter_mut()
-                .zip(record)
-                .filter(|(_, cell)| !cell.trim().is_empty());
-            filled.for_each(|(seen, cell)| seen.add(cell.trim()));
-        }
-        Ok(())
-    })?;
+fn series_in(sheet: &Sheet<'_>) -> Option<(String, String)> {
+    let names = &sheet.names;
+    let dates = |at: usize| &sheet.columns[at].dates;
     let is_time = |at: &usize| {
         let name = names[*at].to_ascii_lowercase();
-        cells[*at].is_dates() || (TIMES.contains(&name.as_str()) && cells[*at].is_numbers())
+        dates(*at).is_dates() || (TIMES.contains(&name.as_str()) && dates(*at).is_numbers())
     };
     let all = || 0..names.len();
     let time = all()
-        .find(|at| cells[*at].is_dates())
+        .find(|at| dates(*at).is_dates())
         .or_else(|| all().find(is_time));
-    let numbers = all().rfind(|at| Some(*at) != time && cells[*at].is_numbers());
+    let numbers = all().rfind(|at| Some(*at) != time && dates(*at).is_numbers());
     let name = |at: usize| names[at].clone();
-    Ok(time
-        .zip(numbers)
-        .map(|(time, numbers)| (name(time), name(numbers))))
+    Some((name(time?), name(numbers?)))
 }
 
-impl Layout {
+impl Layout<'_> {
     /// The tokens of a row, up to its last cell that is not empty.
     fn tokens_of(&self, record: &StringRecord) -> Tokens {
         let cells = || {
@@ -412,7 +405,7 @@ impl Layout {
 
     /// Where the label and the tokens were found, and what was not read.
     fn describe(&self, reading: &Reading, separator: &str) -> Vec<String> {
-        let name = |column: usize| shorten(&self.names[column]);
+        let name = |column: usize| shorten(&self.sheet.names[column]);
         let tokens = match self.tokens[..] {
             [column] => format!("column {}", name(column)),
             [first, second] => format!("the columns {} and {}", name(first), name(second)),
@@ -449,15 +442,15 @@ impl Layout {
                 false => "",
             }
         )];
-        let unread: Vec<String> = (0..self.names.len())
+        let unread: Vec<String> = (0..self.sheet.names.len())
             .filter(|column| ![self.label, self.group].contains(&Some(*column)))
             .filter(|column| !self.tokens.contains(column))
-            .map(|column| self.names[column].clone())
+            .map(|column| self.sheet.names[column].clone())
             .collect();
         if !unread.is_empty() {
             lines.push(format!("columns not read: {}", list(&unread)));
         }
-        lines.extend(self.notes.iter().cloned());
+        lines.extend(self.sheet.notes.iter().cloned());
         lines
     }
 }

@@ -80,7 +80,7 @@ impl Clock {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     cells: usize,
-    numbers: usize,
+    pub numbers: usize,
     eight_digits: usize,
     /// Dates if the day comes before the month, and if it comes after.
     dates: [usize; 2],

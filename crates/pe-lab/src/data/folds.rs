@@ -16,7 +16,7 @@ use super::task::FOLD;
 ///
 /// # Errors
 ///
-/// [`Problem::Folds`] and [`Problem::Test`] for settings that exclude each other, and those of [`Labelled::new`].
+/// [`Problem::Other`] and [`Problem::Test`] for settings that exclude each other, and those of [`Labelled::new`].
 pub(super) fn labelled(
     rows: &Rows,
     spec: &DataSpec,
@@ -42,12 +42,12 @@ pub(super) fn labelled(
         return Ok((vec![Arc::new(task)], description));
     };
     if spec.test.is_some() {
-        return Err(Problem::Folds(
+        return Err(Problem::Other(
             "--folds and --test both say what is tested; keep one".into(),
         ));
     }
     if !(2..=MAX_FOLDS).contains(&folds) {
-        return Err(Problem::Folds(format!(
+        return Err(Problem::Other(format!(
             "--folds is {folds}; it takes from 2 to {MAX_FOLDS}"
         )));
     }

@@ -59,7 +59,11 @@ impl Format {
                      the label is the last word of its header, or in a table (--labels)"
                 ))),
             },
-            "json" => Err(Problem::Json),
+            "json" => Err(Problem::Other(
+                "holds JSON, which is read as lines: one object per line, in a file that ends in .jsonl; \
+                 `jq -c '.[]' FILE.json > FILE.jsonl` makes them of a list"
+                    .into(),
+            )),
             ending @ ("ts" | "arff") => match reading.not_about_records(TokenKind::Numbers) {
                 None if ending == "ts" => Ok(Self::Ts),
                 None => Ok(Self::Arff),
@@ -71,7 +75,7 @@ impl Format {
                 columnar::check(packed::inner_name(path).1, reading)?;
                 Ok(match reading.target.is_some() {
                     true => Self::Series,
-                    // Whether it is a table or JSON lines, its columns say: see `checked_format`.
+                    // Whether it is a table or JSON lines, its columns say: see `open`.
                     false => Self::Csv,
                 })
             }

@@ -1,16 +1,13 @@
 //! The first line of a table: which of its names a flag means, and whether it is a header at all.
 
 use std::collections::HashSet;
-use std::hash::{BuildHasher, RandomState};
 
+use super::column::Column;
 use super::error::{Problem, SHOWN};
 use super::numbers::finite;
 use super::quote::{grouped, shorten};
 use super::reading::Reading;
-use super::records::each_record;
-
-/// So many different cells of a column are remembered to see whether one occurs twice.
-const REMEMBERED: usize = 1_000;
+use super::records::each_row;
 
 /// The column of this name, or of this name in other capitals if only one is.
 pub(super) fn column(names: &[String], name: &str) -> Option<usize> {
@@ -83,39 +80,9 @@ pub(super) fn list(names: &[String]) -> String {
     columns.join(", ")
 }
 
-/// What stands under a name.
-#[derive(Default)]
-struct Under {
-    /// Cells that are not empty, and how many of them are numbers.
-    filled: usize,
-    numbers: usize,
-    /// Whether a cell is the name, and whether one occurs twice.
-    has_name: bool,
-    repeats: bool,
-    different: HashSet<u64>,
-}
-
-impl Under {
-    fn add(&mut self, cell: &str, name: &str, hash: &RandomState) {
-        if cell.is_empty() {
-            return;
-        }
-        self.filled += 1;
-        self.numbers += usize::from(finite(cell).is_some());
-        self.has_name |= cell == name;
-        if !self.repeats && self.different.len() < REMEMBERED {
-            self.repeats = !self.different.insert(hash.hash_one(cell));
-        }
-    }
-
-    fn is_numbers(&self) -> bool {
-        2 * self.numbers > self.filled
-    }
-}
-
 /// The lines below the first one.
 struct Below {
-    columns: Vec<Under>,
+    columns: Vec<Column>,
     rows: usize,
     /// How many of them have more cells than there are names, the first of these with its cells, and whether another has another
     /// number of cells.
@@ -125,28 +92,34 @@ struct Below {
 }
 
 impl Below {
-    fn of(text: &str, delimiter: char, names: &[String]) -> Result<Self, Problem> {
+    fn of(
+        text: &str,
+        delimiter: char,
+        names: &[String],
+        reading: &Reading,
+    ) -> Result<Self, Problem> {
+        // Times are asked of series, and of a table without a label, which may be one.
+        let label = reading.label.as_deref().unwrap_or(reading.usual_label());
+        let is_series = reading.target.is_some() || reading.id.is_some();
+        let asks_times = is_series || column(names, label).is_none();
         let mut below = Self {
-            columns: names.iter().map(|_| Under::default()).collect(),
+            columns: names.iter().map(|name| Column::new(name)).collect(),
             rows: 0,
             wider: 0,
             wide: None,
             widths_differ: false,
         };
-        let hash = RandomState::new();
-        let mut header = true;
-        each_record(text, delimiter, |record, place| {
-            if std::mem::take(&mut header) {
-                return Ok(());
-            }
+        each_row(text, delimiter, reading.no_header, |record, place| {
             below.rows += 1;
-            if record.len() > names.len() {
+            let is_wider = record.len() > names.len();
+            if is_wider {
                 below.wider += 1;
                 let (_, width) = *below.wide.get_or_insert((place.first, record.len()));
                 below.widths_differ |= width != record.len();
             }
-            for ((column, cell), name) in below.columns.iter_mut().zip(record).zip(names) {
-                column.add(cell.trim(), name, &hash);
+            let is_series = asks_times && place.quoted_well && !is_wider;
+            for (column, cell) in below.columns.iter_mut().zip(record) {
+                column.add(place.first, cell.trim(), is_series);
             }
             Ok(())
         })?;
@@ -178,14 +151,15 @@ impl Below {
         let counts_columns = is_run(&numbers_among(names));
         let mut alike = 0;
         for (column, name) in self.columns.iter().zip(names) {
-            let same = match column.is_numbers() {
+            let same = match column.is_mostly_numbers() {
                 true => finite(name).is_some(),
                 false => column.has_name,
             };
             // Where every cell is another one, as in a column of texts, a new one tells nothing.
-            let tells_nothing = !column.is_numbers() && !column.repeats && !name.is_empty();
+            let tells_nothing =
+                !column.is_mostly_numbers() && !column.repeats_soon() && !name.is_empty();
             match (same, tells_nothing) {
-                (true, _) => alike += usize::from(!(column.is_numbers() && counts_columns)),
+                (true, _) => alike += usize::from(!(column.is_mostly_numbers() && counts_columns)),
                 (false, true) => {}
                 (false, false) => return false,
             }
@@ -196,7 +170,7 @@ impl Below {
     /// Whether numbers are names where numbers stand below them, but for a few that count columns.
     fn is_named_by_numbers(&self, names: &[String]) -> bool {
         let mut both = self.columns.iter().zip(names);
-        let over = both.any(|(column, name)| column.is_numbers() && finite(name).is_some());
+        let over = both.any(|(column, name)| column.is_mostly_numbers() && finite(name).is_some());
         let numbers = numbers_among(names);
         numbers.len() == names.len() || (over && !is_run(&numbers))
     }
@@ -253,31 +227,28 @@ fn is_run(numbers: &[f64]) -> bool {
     *first > 0.0 && equal && (counts || steps.len() > 1)
 }
 
-/// What is odd about the header of a table, in lines for a person.
+/// What the columns of a table hold, and what is odd about its header, in lines for a person.
 ///
 /// # Errors
 ///
-/// [`Problem::FirstLine`] for a first line that is no header: one that counts rows and columns (unless the label or the target is
+/// [`Problem::Other`] for a first line that is no header: one that counts rows and columns (unless the label or the target is
 /// named as it says), one with fewer names than most rows have cells, and one that is a row like the others.
-pub(super) fn check(
+pub(super) fn survey(
     text: &str,
     delimiter: char,
     (names, line): (&[String], usize),
     reading: &Reading,
-) -> Result<Vec<String>, Problem> {
-    if reading.no_header {
-        return Ok(Vec::new());
-    }
-    let below = Below::of(text, delimiter, names)?;
-    if below.rows == 0 {
-        return Ok(Vec::new());
+) -> Result<(Vec<Column>, Vec<String>), Problem> {
+    let below = Below::of(text, delimiter, names, reading)?;
+    if reading.no_header || below.rows == 0 {
+        return Ok((below.columns, Vec::new()));
     }
     let first = format!(
         "line {line}, {}",
         shorten(&names.join(&delimiter.to_string()))
     );
     if let Some(why) = below.why_no_header(names, reading) {
-        return Err(Problem::FirstLine(format!("{first}, {why}")));
+        return Err(Problem::Other(format!("{first}, {why}")));
     }
     let mut notes = Vec::new();
     if below.is_counted_by(names) {
@@ -290,7 +261,7 @@ pub(super) fn check(
         ));
     }
     notes.extend(of_one_name(names));
-    Ok(notes)
+    Ok((below.columns, notes))
 }
 
 fn cells(count: usize) -> String {
@@ -327,7 +298,10 @@ mod tests {
     fn checked(text: &str, label: Option<&str>) -> Result<Vec<String>, String> {
         let reading = reading(|r| r.label = label.map(String::from));
         let (names, line) = names_of(text, ',', false).unwrap();
-        check(text, ',', (&names, line), &reading).map_err(|problem| problem.to_string())
+        let survey = survey(text, ',', (&names, line), &reading);
+        survey
+            .map(|(_, notes)| notes)
+            .map_err(|problem| problem.to_string())
     }
 
     fn table(first: &str, row: impl Fn(usize) -> String) -> String {

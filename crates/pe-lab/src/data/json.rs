@@ -51,34 +51,6 @@ pub(super) fn word<E: Error>(key: &str, value: Json) -> Result<String, E> {
     }
 }
 
-/// A token of a list.
-#[derive(Deserialize)]
-#[serde(try_from = "Json")]
-enum Token {
-    Text(String),
-    Number { text: String, is_whole: bool },
-    Null,
-}
-
-impl TryFrom<Json> for Token {
-    type Error = String;
-
-    fn try_from(value: Json) -> Result<Self, String> {
-        let is_whole = match &value {
-            Json::Natural(_) | Json::Negative(_) => Some(true),
-            Json::Decimal(number) => Some(number.fract() == 0.0),
-            Json::Other(other) if other.is_null() => return Ok(Self::Null),
-            _ => None,
-        };
-        let wrong = |kind| format!("invalid type: {kind}, expected a token: a string or a number");
-        let text = value.token().map_err(wrong)?;
-        Ok(match is_whole {
-            Some(is_whole) => Self::Number { text, is_whole },
-            None => Self::Text(text),
-        })
-    }
-}
-
 /// A list of tokens. It is read token by token, and [`Tokens`] only counts those that are too many, so
 /// a line with millions of them takes no more memory than its text.
 #[derive(Default)]
@@ -112,26 +84,30 @@ impl<'de> Visitor<'de> for Tokenized {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<List, A::Error> {
         let mut found = List::default();
-        while let Some(token) = list.next_element()? {
+        while let Some(token) = list.next_element::<Json>()? {
             let number = found.tokens.count() + 1;
-            match token {
-                Token::Text(text) if text.is_empty() => {
+            match &token {
+                Json::Text(text) if text.is_empty() => {
                     return Err(A::Error::custom(format!("token {number} is empty")));
                 }
-                Token::Text(text) => {
-                    // A text is a symbol even where it is a number, but it may say that a number is missing.
-                    found.has_words |= !numbers::number(&text).is_some_and(f64::is_nan);
-                    found.tokens.push(&text);
+                // A text is a symbol even where it is a number, but it may say that a number is missing.
+                Json::Text(text) => {
+                    found.has_words |= !numbers::number(text).is_some_and(f64::is_nan);
                 }
-                Token::Number { text, is_whole } => {
-                    found.has_fractions |= !is_whole;
-                    found.tokens.push(&text);
-                }
-                Token::Null => {
+                Json::Decimal(number) => found.has_fractions |= number.fract() != 0.0,
+                Json::Other(other) if other.is_null() => {
                     found.null.get_or_insert(number);
                     found.tokens.push("?");
+                    continue;
                 }
+                _ => {}
             }
+            let wrong =
+                |kind| format!("invalid type: {kind}, expected a token: a string or a number");
+            let text = token
+                .token()
+                .map_err(|kind| A::Error::custom(wrong(kind)))?;
+            found.tokens.push(&text);
         }
         Ok(found)
     }

@@ -4,9 +4,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 
 use csv::StringRecord;
-use serde::de::{DeserializeSeed, Error, IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::Deserializer;
+use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 
+use super::column::Column;
 use super::error::{BadLine, Problem, SHOWN};
 use super::json::{Either, Json, List, Sequence, word};
 use super::limits::MAX_COLUMNS;
@@ -61,9 +62,7 @@ pub(super) fn read(
     let (mut used, mut unread) = (BTreeSet::new(), BTreeSet::new());
     for (line, text) in lines(text) {
         let found = match text.starts_with('{') {
-            true => keys
-                .line(text)
-                .map_err(|error| explain(&error, text, example)),
+            true => object(text, keys).map_err(|error| explain(&error, text, example)),
             false => Err(format!(
                 "{} is no JSON object; a line looks like {example}",
                 shorten(text)
@@ -137,26 +136,35 @@ const EXAMPLE: &str = r#"{"label": "x", "tokens": ["a", "b"]}"#;
 const EXAMPLE_OF_ANSWERS: &str = r#"{"prompt": "2 + 3", "answer": "5"}"#;
 const EXAMPLE_OF_SERIES: &str = r#"{"date": "2024-05-17", "sales": 12.5}"#;
 
-/// The keys of all objects of a series, in the order in which they first occur.
+/// The keys of all objects of a series, in the order in which they first occur, and what stands under each.
 ///
 /// # Errors
 ///
 /// [`Problem::Reading`] for a setting that is for tables, [`Problem::Lines`] where no line is an object,
 /// [`Problem::TooManyColumns`].
-pub(super) fn keys(text: &str, reading: &Reading) -> Result<Vec<String>, Problem> {
+pub(super) fn columns(
+    text: &str,
+    reading: &Reading,
+) -> Result<(Vec<String>, Vec<Column>), Problem> {
     if let Some(flag) = reading.first("--delimiter --no-header") {
         return Err(Problem::Reading(format!(
             "{flag} is for tables, and this file holds JSON lines"
         )));
     }
     check_lines(text)?;
-    let (mut keys, mut known) = (Vec::new(), HashSet::new());
+    let (mut keys, mut columns, mut places) = (Vec::new(), Vec::new(), HashMap::new());
     let (mut bad, mut shown) = (0, Vec::new());
     for (line, text) in lines(text) {
         match cells(text) {
             Ok(cells) => {
-                let new = cells.into_iter().map(|(key, _)| key);
-                keys.extend(new.filter(|key| known.insert(key.clone())));
+                for (key, cell) in cells {
+                    let place = *places.entry(key).or_insert_with_key(|key| {
+                        keys.push(key.clone());
+                        columns.push(Column::new(key));
+                        keys.len() - 1
+                    });
+                    columns[place].add(line, cell.trim(), true);
+                }
             }
             Err(what) => {
                 bad += 1;
@@ -174,7 +182,7 @@ pub(super) fn keys(text: &str, reading: &Reading) -> Result<Vec<String>, Problem
             shown,
             can_skip: false,
         }),
-        false => Ok(keys),
+        false => Ok((keys, columns)),
     }
 }
 
@@ -207,14 +215,6 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// The keys of an object, each with its number, text or truth value as a text; of `null` it is empty.
 fn cells(line: &str) -> Result<Vec<(String, String)>, String> {
-    struct Cells(Vec<(String, String)>);
-
-    impl<'de> Deserialize<'de> for Cells {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            deserializer.deserialize_map(Object).map(Cells)
-        }
-    }
-
     struct Object;
 
     impl<'de> Visitor<'de> for Object {
@@ -241,10 +241,14 @@ fn cells(line: &str) -> Result<Vec<(String, String)>, String> {
         }
     }
 
-    let cells: Result<Cells, _> = serde_json::from_str(line);
-    cells
-        .map(|Cells(cells)| cells)
-        .map_err(|error| explain(&error, line, EXAMPLE_OF_SERIES))
+    object(line, Object).map_err(|error| explain(&error, line, EXAMPLE_OF_SERIES))
+}
+
+/// What a visitor finds in the object that a line is.
+fn object<'a, V: Visitor<'a>>(line: &'a str, visitor: V) -> serde_json::Result<V::Value> {
+    let mut parser = serde_json::Deserializer::from_str(line);
+    let found = parser.deserialize_map(visitor)?;
+    parser.end().map(|()| found)
 }
 
 /// What the parser says, without its line number: it sees one line only, so that is always 1.
@@ -350,19 +354,14 @@ impl<'a> Keys<'a> {
         found.sequences.iter().find_map(null)
     }
 
-    /// What stands on a line.
-    fn line(self, text: &str) -> serde_json::Result<Found> {
-        let mut parser = serde_json::Deserializer::from_str(text);
-        let found = self.deserialize(&mut parser)?;
-        parser.end().map(|()| found)
-    }
-
     /// What the tokens of all lines are: numbers, as the cells of a table, if all of them are in lists, each is a number or
     /// missing, and at least one is not whole. Lines that cannot be read are told when they are.
     fn kind(self, text: &str) -> TokenKind {
         let mut has_fractions = false;
         for (_, line) in lines(text) {
-            let Ok(found) = self.line(line) else { continue };
+            let Ok(found) = object(line, self) else {
+                continue;
+            };
             for (_, sequence) in found.sequences {
                 match sequence {
                     Sequence::List(list) if !list.has_words => has_fractions |= list.has_fractions,
@@ -393,14 +392,6 @@ struct Found {
     sequences: Vec<(String, Sequence)>,
     /// The keys that are not read.
     others: Vec<String>,
-}
-
-impl<'de> DeserializeSeed<'de> for Keys<'_> {
-    type Value = Found;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Found, D::Error> {
-        deserializer.deserialize_map(self)
-    }
 }
 
 impl<'de> Visitor<'de> for Keys<'_> {

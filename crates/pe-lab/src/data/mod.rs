@@ -30,6 +30,7 @@ mod arff;
 mod binary;
 mod channels;
 mod class_table;
+mod column;
 mod columnar;
 mod csv;
 mod dates;
@@ -70,6 +71,7 @@ mod records;
 mod rows;
 mod sequences;
 mod series;
+mod sheet;
 mod spec;
 mod split;
 mod stamps;
@@ -96,7 +98,7 @@ mod vocabulary;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use error::{BadImage, BadLine, DataError, Problem, SmallClass};
+pub use error::{BadImage, BadLine, DataError, Problem};
 pub use format::{Format, predicts_next};
 pub use images::digits_32;
 pub use limits::{
@@ -118,7 +120,7 @@ use folds::labelled;
 use labelled::Labelled;
 use open::{checked_format, classes, open, rows_of};
 use rows::{Collector, Labels};
-use series::Form;
+use sheet::Form;
 use spec::{digest_and_size, name_of};
 use task::Made;
 use text::MaskedText;
@@ -168,9 +170,7 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
     if source.tokenizer.is_some() || format.is_windowed(reading) {
         return windowed(source, format, known.as_ref()).map_err(of(file));
     }
-    let (format, bytes) = open(&entry, reading).map_err(of(file))?;
-    let spec = FileSpec::of(file, &bytes);
-    let text = open::text(file, bytes).map_err(of(file))?;
+    let (format, spec, text) = open(&entry, reading).map_err(of(file))?;
     let mut spec = DataSpec {
         folds: *folds,
         ..DataSpec::new(spec, format, reading)
@@ -186,8 +186,6 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         description.extend(first_windows(&task));
         (Made::Next(Arc::new(task)), description)
     } else if format == Format::Text {
-        // Studies that were made when masked characters were all that a text was for do not name them.
-        spec.reading.objective = None;
         let made = MaskedText::new(&text.replace("\r\n", "\n"), &spec.file);
         let (task, description) = made.map_err(of(file))?;
         (Made::Text(Arc::new(task)), description)
@@ -235,9 +233,7 @@ fn of_rows(
     let mut notes = notes.map_err(of(file))?;
     let in_file = collector.len();
     if let Some(test) = test {
-        let (format, bytes) = open(&source.entry(test), reading).map_err(of(test))?;
-        let kept = FileSpec::of(test, &bytes);
-        let text = open::text(test, bytes).map_err(of(test))?;
+        let (format, kept, text) = open(&source.entry(test), reading).map_err(of(test))?;
         let more = rows_of(test, format, &text, reading, needed, table, &mut collector);
         let more = more.map_err(of(test))?;
         notes.push(format!(
@@ -308,7 +304,7 @@ fn windowed(source: &Source, format: Format, known: Option<&Known>) -> Result<Da
             ));
         }
         Some(tokenizer) => {
-            let text = || Ok(open::text(file, open(&entry, reading)?.1)?.replace("\r\n", "\n"));
+            let text = || Ok(open(&entry, reading)?.2.replace("\r\n", "\n"));
             let ids = known.and_then(|known| known.ids.as_deref());
             let (tokenizer, ids) = (source.entry(tokenizer), ids.map(|ids| source.entry(ids)));
             next::of_tokenizer(text, &name, &tokenizer, reading, ids.as_ref())?

@@ -6,13 +6,14 @@ use std::path::Path;
 
 use super::class_table::ClassTable;
 use super::error::{BadLine, Problem, SHOWN};
-use super::format::{Format, delimiter, is_columnar, is_text_by_flag};
+use super::format::{Format, delimiter, is_columnar, is_json_lines, is_text_by_flag};
 use super::limits::MAX_BYTES;
 use super::reading::{Reading, TokenKind};
 use super::records::check_lines;
 use super::rows::{Collector, Labels};
-use super::series::{Form, read_long};
-use super::spec::name_of;
+use super::series::read_long;
+use super::sheet::Form;
+use super::spec::{FileSpec, name_of};
 use super::{arff, binary, columnar, csv, fasta, jsonl, looks, packed, ts};
 use crate::door::{Entry, bytes_of};
 
@@ -39,10 +40,6 @@ pub(super) fn checked_format(file: &Entry, reading: &Reading) -> Result<Format, 
                 false => Format::Text,
             }
         }
-        Ok(Format::Csv) if is_columnar(file) => match columnar::has_lists(open_bytes(file)?)? {
-            true => Format::JsonLines,
-            false => Format::Csv,
-        },
         Ok(format) => format,
     };
     match (format, reading.about_text()) {
@@ -77,16 +74,26 @@ fn why_not(head: &[u8], problem: Problem) -> Problem {
     }
 }
 
-/// The format and the bytes of a file.
-pub(super) fn open(file: &Entry, reading: &Reading) -> Result<(Format, Vec<u8>), Problem> {
+/// The format of a file, what identifies it, and its text.
+pub(super) fn open(file: &Entry, reading: &Reading) -> Result<(Format, FileSpec, String), Problem> {
     let format = checked_format(file, reading)?;
-    Ok((format, open_bytes(file)?))
+    let bytes = open_bytes(file)?;
+    let spec = FileSpec::of(file, &bytes);
+    let text = text(file, bytes)?;
+    let format = match format {
+        // Of columns that hold lists.
+        Format::Csv if is_json_lines(file, &text) => Format::JsonLines,
+        format => format,
+    };
+    Ok((format, spec, text))
 }
 
 /// A regular file, opened.
 fn opened(file: &Entry) -> Result<File, Problem> {
     file.open().map_err(|error| match error.kind() {
-        ErrorKind::InvalidData => Problem::NotAFile,
+        ErrorKind::InvalidData => {
+            Problem::Other("is not a file; name the file that holds the data".into())
+        }
         _ => error.into(),
     })
 }
@@ -116,7 +123,7 @@ pub(super) fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Problem> {
 /// The text of a file in UTF-8, without a byte-order mark.
 fn decode(bytes: Vec<u8>) -> Result<String, Problem> {
     if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
-        return Err(Problem::Utf16);
+        return Err(Problem::Other("looks like UTF-16; save it as UTF-8".into()));
     }
     if let Some(problem) = binary::problem(&bytes) {
         return Err(problem);

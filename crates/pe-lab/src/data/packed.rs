@@ -29,7 +29,7 @@ pub(super) fn inner_name(path: &Path) -> (String, bool) {
 ///
 /// # Errors
 ///
-/// [`Problem::Packed`] for a stream that is broken, ends too early or unpacks to more than [`MAX_BYTES`].
+/// [`Problem::Other`] for a stream that is broken, ends too early or unpacks to more than [`MAX_BYTES`].
 pub(super) fn unpacked(path: &Path, bytes: Vec<u8>) -> Result<Vec<u8>, Problem> {
     match inner_name(path).1 {
         true => unpack(&bytes, MAX_BYTES),
@@ -42,7 +42,7 @@ fn unpack(bytes: &[u8], most: u64) -> Result<Vec<u8>, Problem> {
         return Err(Problem::Empty);
     }
     if !bytes.starts_with(MAGIC) {
-        return Err(Problem::Packed(
+        return Err(Problem::Other(
             "has a name that ends in .gz, and is not packed by gzip; take the .gz off its name"
                 .into(),
         ));
@@ -53,14 +53,14 @@ fn unpack(bytes: &[u8], most: u64) -> Result<Vec<u8>, Problem> {
         .take(most + 1)
         .read_to_end(&mut unpacked);
     if unpacked.len() as u64 > most {
-        return Err(Problem::Packed(format!(
+        return Err(Problem::Other(format!(
             "unpacks to more than the {} bytes that are read; take a part of it",
             grouped(most as usize)
         )));
     }
     match read {
         Ok(_) => Ok(unpacked),
-        Err(error) => Err(Problem::Packed(format!(
+        Err(error) => Err(Problem::Other(format!(
             "is a gzip stream that is broken or ends too early ({error}), after {} bytes of what is in it; copy or \
              download the file again",
             grouped(unpacked.len())

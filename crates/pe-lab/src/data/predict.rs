@@ -9,11 +9,12 @@ use super::error::{DataError, Problem};
 use super::format::{Format, delimiter};
 use super::labelled::Labelled;
 use super::numbers::finite;
-use super::open::{classes as classes_of, open, rows_of, text};
+use super::open::{classes as classes_of, open, rows_of};
 use super::prediction::{ToPredict, Truth, open_answer};
 use super::quote::grouped;
 use super::reading::{Reading, TokenKind};
 use super::rows::{Collector, Labels, Rows, UNLABELLED};
+use super::sheet::Form;
 use super::task::{DataTask, Made};
 use super::texts::{self, Part};
 use super::{images, series};
@@ -75,15 +76,15 @@ impl DataTask {
         };
         match self.spec.format {
             Format::Csv | Format::JsonLines if reading.id.is_some() => {
-                let text = text(file, open(&self.source.entry(file), &reading)?.1)?;
-                let columns = series::channels_of(&text, &reading, series::Form::of(file, &text))?;
+                let (_, _, text) = open(&self.source.entry(file), &reading)?;
+                let columns = series::channels_of(&text, &reading, Form::of(file, &text))?;
                 Ok(Reading {
                     columns: Some(columns),
                     ..reading
                 })
             }
             Format::Csv => {
-                let text = text(file, open(&self.source.entry(file), &reading)?.1)?;
+                let (_, _, text) = open(&self.source.entry(file), &reading)?;
                 let (columns, kind) = csv::token_columns(&text, &reading, delimiter(file))?;
                 Ok(Reading {
                     text: None,
@@ -128,12 +129,11 @@ fn of_file(
     reading: &Reading,
     classes: Option<&ClassTable>,
 ) -> Result<Found, Problem> {
-    let (format, bytes) = open(&Entry::named(file), reading)?;
+    let (format, _, text) = open(&Entry::named(file), reading)?;
     let (mut rows, labels) = (Collector::new(reading), Labels::IfAny);
     if task.target().is_some() {
         rows.ask_numbers();
     }
-    let text = text(file, bytes)?;
     let notes = rows_of(file, format, &text, reading, labels, classes, &mut rows)?;
     let (names, count) = (rows.names(), rows.len());
     Ok(Found {

@@ -6,6 +6,7 @@ use csv::{ReaderBuilder, StringRecord};
 
 use super::error::Problem;
 use super::limits::{MAX_COLUMNS, MAX_LINE};
+use super::quote::grouped;
 
 /// What separates the columns: the first of comma, tab, semicolon and bar that the first line holds.
 pub(super) fn sniffed(text: &str) -> char {
@@ -33,10 +34,12 @@ pub(super) fn check_lines(text: &str) -> Result<(), Problem> {
     let mut lines = (1..).zip(text.split('\n'));
     match lines.find(|(_, line)| line.len() > MAX_LINE) {
         None => Ok(()),
-        Some((line, long)) => Err(Problem::LongLine {
-            line,
-            bytes: long.len(),
-        }),
+        Some((line, long)) => Err(Problem::Other(format!(
+            "line {} has {} bytes, more than the {} of a row; it takes a line for each row",
+            grouped(line),
+            grouped(long.len()),
+            grouped(MAX_LINE)
+        ))),
     }
 }
 
@@ -115,6 +118,22 @@ pub(super) fn each_record(
         each(&record, place)?;
     }
     Ok(())
+}
+
+/// The same of every record below the header, if there is one.
+pub(super) fn each_row(
+    text: &str,
+    delimiter: char,
+    no_header: bool,
+    mut each: impl FnMut(&StringRecord, Place) -> Result<(), Problem>,
+) -> Result<(), Problem> {
+    let mut header = !no_header;
+    each_record(text, delimiter, |record, place| {
+        match std::mem::take(&mut header) {
+            true => Ok(()),
+            false => each(record, place),
+        }
+    })
 }
 
 /// Finds the line numbers of rows in a text. Rows must be asked for in ascending order.

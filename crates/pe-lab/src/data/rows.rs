@@ -291,7 +291,7 @@ impl Collector {
     ///
     /// # Errors
     ///
-    /// [`Problem::TooManyRows`] when there are [`MAX_ROWS`] rows already, [`Problem::TooManyWords`] when there are more
+    /// [`Problem::TooManyRows`] when there are [`MAX_ROWS`] rows already, [`Problem::Other`] when there are more
     /// than [`MAX_WORDS`] different tokens.
     pub fn take(
         &mut self,
@@ -321,7 +321,12 @@ impl Collector {
             return Err(Problem::TooManyRows);
         }
         if self.words.len() > MAX_WORDS {
-            return Err(Problem::TooManyWords { line });
+            return Err(Problem::Other(format!(
+                "has more than {} different tokens up to line {}, so that hardly any occurs twice; take its characters with \
+                 --tokens characters, or a sample of its rows",
+                grouped(MAX_WORDS),
+                grouped(line)
+            )));
         }
         self.untaken.cut += usize::from(whole > tokens.count);
         self.untaken.with_empty += usize::from(tokens.empty > 0);

@@ -8,8 +8,9 @@ use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{Problem, SHOWN, SmallClass};
+use super::error::{Problem, SHOWN, list};
 use super::limits::{MAX_CLASSES, MIN_ROWS, MIN_TESTED};
+use super::numbers::finite;
 use super::quote::{grouped, shorten};
 use super::rows::{Rows, has_one_label};
 use super::together::{Together, Unit};
@@ -94,7 +95,11 @@ impl Split {
         };
         match (to_train, data.labels.len()) {
             (0, _) => return Err(Problem::NoRow),
-            (few, _) if few < MIN_ROWS => return Err(Problem::TooFewRows { rows: few }),
+            (few, _) if few < MIN_ROWS => {
+                return Err(Problem::Other(format!(
+                    "has {few} rows, too few to train on some and test on others; it takes at least {MIN_ROWS}"
+                )));
+            }
             (rows, 1) => {
                 let label = data.labels[0].clone();
                 return Err(Problem::OneClass { rows, label });
@@ -106,10 +111,11 @@ impl Split {
         }
         let single = rows.iter().filter(|row| row.tokens.len() == 1).count();
         if 2 * single > rows.len() {
-            return Err(Problem::OneToken {
-                single,
-                rows: rows.len(),
-            });
+            let (single, rows) = (grouped(single), grouped(rows.len()));
+            return Err(Problem::Other(format!(
+                "{single} of {rows} rows have only one token, so positions cannot matter; if a row is one long word, such as a gene, take \
+                 its characters: --tokens characters. Otherwise separate tokens by spaces or columns"
+            )));
         }
         match held_out {
             HeldOut::From(first) => Self::of_a_test_file(data, first),
@@ -294,7 +300,7 @@ fn check_sides(
 ) -> Result<(), Problem> {
     let rows = &data.rows;
     if let (HeldOut::Fold { fold, folds }, true) = (part, has_one_label(rows, held_out)) {
-        return Err(Problem::Folds(format!(
+        return Err(Problem::Other(format!(
             "--folds {folds} leaves {} rows of one label in fold {}; use fewer folds",
             held_out.len(),
             fold + 1
@@ -317,25 +323,30 @@ fn groups_by_class(classes: usize, groups: &[Unit], limit: usize) -> Vec<usize> 
 
 fn check_classes(data: &Rows, groups: &[Unit]) -> Result<(), Problem> {
     let mut rows = vec![0; data.labels.len()];
-    for row in &data.rows {
-        rows[row.label] += 1;
-    }
+    data.rows.iter().for_each(|row| rows[row.label] += 1);
     let sequences = groups_by_class(data.labels.len(), groups, usize::MAX);
-    let small: Vec<usize> = (0..data.labels.len())
-        .filter(|class| sequences[*class] < 2)
-        .collect();
+    let classes = 0..data.labels.len();
+    let small: Vec<usize> = classes.filter(|class| sequences[*class] < 2).collect();
     if small.is_empty() {
         return Ok(());
     }
-    let shown = small.iter().take(SHOWN).map(|class| SmallClass {
-        label: data.labels[*class].clone(),
-        rows: rows[*class],
-        sequences: sequences[*class],
+    let plural = |n: usize, of: &str| format!("{n} {of}{}", if n == 1 { "" } else { "s" });
+    let mut are_numbers = true;
+    let shown = small.iter().take(SHOWN).map(|class| {
+        let (label, own) = (&data.labels[*class], sequences[*class]);
+        are_numbers &= finite(label).is_some();
+        let (rows, own) = (plural(rows[*class], "row"), plural(own, "sequence"));
+        format!("{}: {rows}, {own} of its own", shorten(label))
     });
-    Err(Problem::SmallClasses {
-        count: small.len(),
-        shown: shown.collect(),
-    })
+    let shown: Vec<String> = shown.collect();
+    let or = match are_numbers {
+        true => ". If labels are numbers to be predicted, say --objective number",
+        false => "",
+    };
+    let headline = format!(
+        "every label needs two different sequences, one to train on and one to test on; add rows for these, or leave them out{or}"
+    );
+    Err(Problem::Other(list(headline, small.len(), &shown)))
 }
 
 /// The largest training length if longer rows are kept for a test, which is the 90th percentile of the

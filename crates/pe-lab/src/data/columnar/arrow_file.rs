@@ -6,12 +6,11 @@
 
 use arrow_buffer::Buffer;
 use arrow_ipc::reader::StreamDecoder;
-use arrow_ipc::{Message, MessageHeader, RecordBatch, convert::try_fb_to_schema, root_as_message};
-use arrow_schema::Schema;
+use arrow_ipc::{Message, MessageHeader, RecordBatch, root_as_message};
 
 use super::super::error::Problem;
 use super::super::limits::MAX_BYTES;
-use super::table::{Table, broken, has_lists as any_list, too_large};
+use super::table::{Table, broken, too_large};
 
 const ARROW: &str = "Arrow";
 
@@ -25,14 +24,6 @@ const ALIGNED: usize = 8;
 
 /// Numbers take up to so many times the bytes of their text: eight bytes for `0` and a comma.
 const WIDER: u64 = 4;
-
-/// Whether a column holds lists.
-pub(super) fn has_lists(bytes: &[u8]) -> Result<bool, Problem> {
-    let from = stream(bytes)?;
-    let mut rest = &bytes[from..];
-    let first = message(&mut rest)?.ok_or_else(|| damaged("it is cut off"))?;
-    Ok(any_list(&schema(first.0)?))
-}
 
 /// The table as text.
 pub(super) fn text(bytes: Vec<u8>) -> Result<String, Problem> {
@@ -138,12 +129,6 @@ fn message<'a>(rest: &mut &'a [u8]) -> Result<Option<(Message<'a>, &'a [u8])>, P
     let (body, behind) = behind.split_at_checked(body).ok_or_else(cut)?;
     *rest = behind;
     Ok(Some((message, body)))
-}
-
-fn schema(message: Message<'_>) -> Result<Schema, Problem> {
-    let schema = message.header_as_schema();
-    let schema = schema.ok_or_else(|| damaged("it does not begin with its columns"))?;
-    try_fb_to_schema(schema).map_err(damaged)
 }
 
 fn damaged(error: impl std::fmt::Display) -> Problem {

@@ -36,13 +36,13 @@ pub(super) const HOW_TO_BUILD: &str =
 ///
 /// # Errors
 ///
-/// [`Problem::Columnar`] where it does not, and for a name that ends in `.gz`, [`Problem::Reading`] for a setting of tables of text.
+/// [`Problem::Other`] where it does not, and for a name that ends in `.gz`, [`Problem::Reading`] for a setting of tables of text.
 pub(super) fn check(is_packed: bool, reading: &Reading) -> Result<(), Problem> {
     if !cfg!(feature = "parquet") {
         return Err(not_in_build());
     }
     if is_packed {
-        return Err(Problem::Columnar(
+        return Err(Problem::Other(
             "is a Parquet or Arrow file packed by gzip by its name; such files are packed inside: unpack it with gunzip \
              --keep FILE.gz"
                 .into(),
@@ -57,43 +57,26 @@ pub(super) fn check(is_packed: bool, reading: &Reading) -> Result<(), Problem> {
 }
 
 fn not_in_build() -> Problem {
-    Problem::Columnar(format!(
+    Problem::Other(format!(
         "is a Parquet or Arrow file by its name, and this build reads neither: {HOW_TO_BUILD}; or write it as a table: \
          python3 -c \"import pandas, sys; pandas.read_parquet(sys.argv[1]).to_csv(sys.argv[2], index=False)\" FILE.parquet \
          FILE.csv (read_feather for .feather)"
     ))
 }
 
-/// Whether the text of these bytes is JSON lines: a column holds lists. Otherwise it is a table.
+/// The table of these bytes as text: JSON lines if a column holds lists.
 ///
 /// # Errors
 ///
-/// [`Problem::Columnar`] for a file that is damaged or no table of such a format, and in a build that reads none.
-#[cfg(feature = "parquet")]
-pub(super) fn has_lists(bytes: Vec<u8>) -> Result<bool, Problem> {
-    guarded(|| match kind_of(&bytes)? {
-        Kind::Parquet => parquet_file::has_lists(bytes),
-        Kind::Arrow => arrow_file::has_lists(&bytes),
-    })
-}
-
-/// The table of these bytes as text.
-///
-/// # Errors
-///
-/// The same, and [`Problem::Columnar`] for a column of another type than a table of text can have, for a number that is
-/// infinite, and for a table of more than [`MAX_BYTES`](super::MAX_BYTES) bytes as text. [`Problem::TooManyColumns`].
+/// [`Problem::Other`] for a file that is damaged or no table of such a format, in a build that reads none, for a column of another type
+/// than a table of text can have, for a number that is infinite, and for a table of more than [`MAX_BYTES`](super::MAX_BYTES) bytes
+/// as text. [`Problem::TooManyColumns`].
 #[cfg(feature = "parquet")]
 pub(super) fn text(bytes: Vec<u8>) -> Result<String, Problem> {
     guarded(|| match kind_of(&bytes)? {
         Kind::Parquet => parquet_file::text(bytes),
         Kind::Arrow => arrow_file::text(bytes),
     })
-}
-
-#[cfg(not(feature = "parquet"))]
-pub(super) fn has_lists(_bytes: Vec<u8>) -> Result<bool, Problem> {
-    Err(not_in_build())
 }
 
 #[cfg(not(feature = "parquet"))]
@@ -117,7 +100,7 @@ fn kind_of(bytes: &[u8]) -> Result<Kind, Problem> {
             Ok(Kind::Arrow)
         }
         _ => Err(super::binary::problem(bytes).unwrap_or_else(|| {
-            Problem::Columnar(
+            Problem::Other(
                 "is neither a Parquet file nor one of Arrow, which its name says; a table of text is called NAME.csv".into(),
             )
         })),

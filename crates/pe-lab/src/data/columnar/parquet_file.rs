@@ -10,17 +10,12 @@ use parquet::arrow::arrow_reader::{
 
 use super::super::error::Problem;
 use super::parquet_sizes::{check_footer, check_pages};
-use super::table::{Table, broken, has_lists as any_list};
+use super::table::{Table, broken};
 
 const PARQUET: &str = "Parquet";
 
 /// So many rows are unpacked at once.
 const BATCH: usize = 256;
-
-/// Whether a column holds lists.
-pub(super) fn has_lists(bytes: Vec<u8>) -> Result<bool, Problem> {
-    Ok(any_list(about(&Bytes::from(bytes))?.schema()))
-}
 
 /// The table as text.
 pub(super) fn text(bytes: Vec<u8>) -> Result<String, Problem> {

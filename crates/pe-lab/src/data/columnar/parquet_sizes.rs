@@ -26,7 +26,7 @@ const WIDER: u64 = 4;
 ///
 /// # Errors
 ///
-/// [`Problem::Columnar`], [`Problem::TooManyColumns`].
+/// [`Problem::Other`], [`Problem::TooManyColumns`].
 pub(super) fn check_footer(bytes: &[u8]) -> Result<(), Problem> {
     let footer = footer(bytes).ok_or_else(|| broken(PARQUET, "it does not end as such a file"))?;
     let mut children = Vec::new();
@@ -111,7 +111,7 @@ impl Sum {
 ///
 /// # Errors
 ///
-/// [`Problem::Columnar`] for a file of which too much would be unpacked, and for a damaged one.
+/// [`Problem::Other`] for a file of which too much would be unpacked, and for a damaged one.
 pub(super) fn check_pages(bytes: &[u8], about: &ParquetMetaData) -> Result<(), Problem> {
     let mut sum = Sum::default();
     let columns = about.row_groups().iter().flat_map(|group| group.columns());
@@ -135,7 +135,7 @@ fn check_column(bytes: &[u8], column: &ColumnChunkMetaData, sum: &mut Sum) -> Re
         _ => None,
     };
     if let Some(name) = packed_by {
-        return Err(Problem::Columnar(format!(
+        return Err(Problem::Other(format!(
             "is a Parquet file packed by {name}, which is not read; write it with snappy, zstd or gzip"
         )));
     }

@@ -23,7 +23,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Problem::TooManyColumns`], [`Problem::Columnar`] for none, or for one that is not read.
+    /// [`Problem::TooManyColumns`], [`Problem::Other`] for none, or for one that is not read.
     pub fn new(schema: &Schema) -> Result<Self, Problem> {
         let fields = schema.fields();
         let columns = fields.len();
@@ -31,10 +31,10 @@ impl Table {
             return Err(Problem::TooManyColumns { line: 1, columns });
         }
         if columns == 0 {
-            return Err(Problem::Columnar("has no column".into()));
+            return Err(Problem::Other("has no column".into()));
         }
         if let Some(field) = fields.iter().find(|field| !is_read(field.data_type())) {
-            return Err(Problem::Columnar(format!(
+            return Err(Problem::Other(format!(
                 "has the column {} of the type {}, which is not read (texts, numbers, truth values, dates, times, and lists of \
                  them are); leave it out: pandas.read_parquet(FILE).drop(columns=[{:?}]).to_parquet(NEW)",
                 shorten(field.name()),
@@ -74,7 +74,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// [`Problem::Columnar`] for a value that cannot be written, and when the text would get too long.
+    /// [`Problem::Other`] for a value that cannot be written, and when the text would get too long.
     pub fn add(&mut self, batch: &RecordBatch) -> Result<(), Problem> {
         if batch.num_columns() != self.names.len() {
             return Err(broken("Arrow", "its batches have different columns"));
@@ -93,7 +93,7 @@ impl Table {
                 let start = self.text.len();
                 let written = write(column.as_ref(), row, self.form, &mut self.text);
                 written.map_err(|what| {
-                    Problem::Columnar(format!(
+                    Problem::Other(format!(
                         "row {}: {} {what}",
                         grouped(self.rows),
                         shorten(&self.names[number])
@@ -128,7 +128,7 @@ impl Table {
 }
 
 /// Whether a column holds lists.
-pub(super) fn has_lists(schema: &Schema) -> bool {
+fn has_lists(schema: &Schema) -> bool {
     let is_list = |kind: &DataType| {
         matches!(
             kind,
@@ -152,7 +152,7 @@ fn key(name: &str) -> String {
 pub(super) fn broken(format: &str, why: &str) -> Problem {
     let article = if format.starts_with('A') { "an" } else { "a" };
     let why: String = why.chars().take(300).collect();
-    Problem::Columnar(format!(
+    Problem::Other(format!(
         "is {article} {format} file that is broken, ends too early or is of a kind that is not read ({why}); copy or download \
          it again, or write it again with pandas"
     ))
@@ -160,7 +160,7 @@ pub(super) fn broken(format: &str, why: &str) -> Problem {
 
 /// A file that would unpack to too much.
 pub(super) fn too_large() -> Problem {
-    Problem::Columnar(format!(
+    Problem::Other(format!(
         "unpacks to more than the {} bytes that are read; take a part of it",
         grouped(MAX_BYTES as usize)
     ))

@@ -22,10 +22,9 @@ use super::super::numbers::number;
 use super::super::quote::{grouped, shorten};
 use super::super::reading::Reading;
 use super::super::rows::{Collector, Labels, Tokens};
+use super::super::sheet::{Form, Sheet};
 use super::super::times::{Named, Times, time_of};
-use super::rows::{Form, Rows};
-use super::table::clock;
-use super::time::{Survey, Time, cell, has};
+use super::time::{Time, cell, has};
 
 /// Reads whole series, in the order in which they first occur, and returns in words where they were found. A series with a line
 /// that cannot be used is left out as a whole, or refused; a row that may be of any series is refused.
@@ -41,7 +40,7 @@ pub(in super::super) fn read(
     classes: Option<&ClassTable>,
     collector: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
-    let table = Rows::of(text, reading, form)?;
+    let table = Sheet::of(text, reading, form)?;
     let in_table = if classes.is_some() {
         Labels::IfAny
     } else {
@@ -131,7 +130,7 @@ pub(in super::super) fn channels_of(
     reading: &Reading,
     form: Form,
 ) -> Result<Vec<String>, Problem> {
-    let table = Rows::of(text, reading, form)?;
+    let table = Sheet::of(text, reading, form)?;
     let channels = Places::of(&table, reading, Labels::IfAny)?.channels;
     Ok(channels
         .into_iter()
@@ -150,7 +149,7 @@ struct Places {
 }
 
 impl Places {
-    fn of(table: &Rows<'_>, reading: &Reading, labels: Labels) -> Result<Self, Problem> {
+    fn of(table: &Sheet<'_>, reading: &Reading, labels: Labels) -> Result<Self, Problem> {
         let names = &table.names;
         let id = table.find("--id", reading.id.as_deref().unwrap_or_default())?;
         let time = reading.time.as_deref();
@@ -174,17 +173,8 @@ impl Places {
         let is_taken =
             |at: usize| named.iter().any(|(_, place)| *place == Some(at)) || has(&time, at);
         let channels = channels(table, reading, &time, is_taken)?;
-        let time = match time {
-            None => None,
-            Some(time) => {
-                let seen = Survey::of(table, Some(&time))?;
-                let clock = match time.columns[..] {
-                    [column] => clock(&time, &seen.columns[column].dates)?,
-                    _ => clock(&time, &seen.times)?,
-                };
-                Some((time, clock))
-            }
-        };
+        let time = time.map(|time| time.clock(table).map(|clock| (time, clock)));
+        let time = time.transpose()?;
         Ok(Self {
             id,
             time,
@@ -231,7 +221,7 @@ fn check_flags(
 
 /// The columns of the channels: those that are named, or all that no flag takes for something else.
 fn channels(
-    table: &Rows<'_>,
+    table: &Sheet<'_>,
     reading: &Reading,
     time: &Option<Time>,
     is_taken: impl Fn(usize) -> bool,

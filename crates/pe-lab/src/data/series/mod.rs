@@ -2,8 +2,6 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `rows` | the rows of a table or of JSON lines |
-//! | `column` | what the cells of a column are |
 //! | `time` | where the times are |
 //! | `long` | whole series, each with an id and a label |
 //! | `table` | numbers, times, and what is to be predicted |
@@ -12,10 +10,8 @@
 //! | `predict` | another table, for the best model of a study |
 
 mod co2;
-mod column;
 mod long;
 mod predict;
-mod rows;
 mod scale;
 mod table;
 mod task;
@@ -26,12 +22,12 @@ mod time;
 pub use co2::co2;
 pub(super) use long::{channels_of, read as read_long};
 pub(super) use predict::to_predict;
-pub(super) use rows::Form;
 pub(super) use task::{About, Series};
 
 use super::error::{Problem, SHOWN};
 use super::quote::{grouped, shorten};
 use super::reading::Reading;
+use super::sheet::Form;
 use super::times::{as_positions, steps_of};
 use scale::is_forecast;
 use table::{How, Table, Target};

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use super::super::error::Problem;
-use super::super::open::{open, text};
+use super::super::open::open;
 use super::super::prediction::{ToPredict, Truth};
 use super::super::quote::grouped;
 use super::super::reading::Reading;
-use super::rows::Form;
+use super::super::sheet::Form;
 use super::table;
 use super::task::Series;
 use crate::door::Entry;
@@ -19,7 +19,7 @@ pub(in super::super) fn to_predict(
     reading: &Reading,
     file: &Path,
 ) -> Result<ToPredict, Problem> {
-    let text = text(file, open(&Entry::named(file), reading)?.1)?;
+    let (_, _, text) = open(&Entry::named(file), reading)?;
     let table = table::read_like(&text, reading, Form::of(file, &text), task.table())?;
     task.check_range(&table).map_err(Problem::Series)?;
     let (rows, shortest) = (table.rows(), task.shortest());

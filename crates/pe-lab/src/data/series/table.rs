@@ -2,16 +2,16 @@
 
 use csv::StringRecord;
 
+use super::super::column::{Column, number};
 use super::super::csv::ranges;
-use super::super::dates::{Clock, SUCH_AS, Seen};
+use super::super::dates::{Clock, SUCH_AS};
 use super::super::error::{BadLine, Problem, SHOWN};
 use super::super::limits::{MAX_CLASSES, MAX_ROWS};
 use super::super::numbers::is_missing;
 use super::super::quote::{grouped, shorten};
 use super::super::reading::Reading;
-use super::column::{Column, number};
-use super::rows::{Form, Rows};
-use super::time::{Survey, Time, cell, found_time, has};
+use super::super::sheet::{Form, Sheet};
+use super::time::{Time, cell, found_time, has};
 
 /// The most columns that are read at each time.
 const MAX_COLUMNS: usize = 256;
@@ -69,7 +69,7 @@ impl Table {
 /// A [`Problem`] that names the flag for columns that are not there or that hold something else; [`Problem::Lines`] for missing
 /// values and for times that do not go forward, if they are more than [`Reading::skip_bad`].
 pub(super) fn read(text: &str, reading: &Reading, form: Form) -> Result<(Table, How), Problem> {
-    let rows = Rows::of(text, reading, form)?;
+    let rows = Sheet::of(text, reading, form)?;
     let target = rows.find("--target", reading.target.as_deref().unwrap_or_default())?;
     let time = reading.time.as_deref();
     let time = time.map(|name| Time::find(&rows, name)).transpose()?;
@@ -89,26 +89,25 @@ pub(super) fn read(text: &str, reading: &Reading, form: Form) -> Result<(Table, 
         }
         None => None,
     };
-    let seen = Survey::of(&rows, time.as_ref())?;
     let mut how = How {
         notes: rows.notes.clone(),
         ..How::default()
     };
     let time = match (time, &named) {
-        (None, None) => found_time(&rows, &seen.columns, target, &mut how.notes)?,
+        (None, None) => found_time(&rows, target, &mut how.notes)?,
         (time, _) => time,
     };
-    let is_forecast = !seen.columns[target].is_classes();
+    let is_forecast = !rows.columns[target].is_classes();
     let read = columns_read(&rows.names, target, named, &time, is_forecast)?;
-    if !is_forecast && seen.columns[target].has_numbers() {
+    if !is_forecast && rows.columns[target].has_numbers() {
         how.notes.push(format!(
             "{} holds fewer numbers than words, such as {}, so each of its different cells is a class",
             shorten(&rows.names[target]),
-            seen.columns[target].word().unwrap_or_default()
+            rows.columns[target].word().unwrap_or_default()
         ));
     }
     let class = (!is_forecast).then_some(target);
-    let found = Wanted::of(&rows, &seen, read, time, class, &mut how)?;
+    let found = Wanted::of(&rows, read, time, class, &mut how)?;
     let (table, left_out) = found.rows(&rows, Some(reading.skip_bad), target)?;
     how.left_out = left_out;
     Ok((table, how))
@@ -125,7 +124,7 @@ pub(super) fn read_like(
     form: Form,
     like: &Table,
 ) -> Result<Table, Problem> {
-    let rows = Rows::of(text, reading, form)?;
+    let rows = Sheet::of(text, reading, form)?;
     let missing = |problem, name: &str| match problem {
         Problem::NoColumn { columns, .. } => Problem::Series(format!(
             "has no column {}, which the study reads; its columns are {columns}",
@@ -141,9 +140,8 @@ pub(super) fn read_like(
     let time = like.time.as_ref();
     let time = time.map(|name| Time::find(&rows, name).map_err(|why| missing(why, name)));
     let time = time.transpose()?;
-    let seen = Survey::of(&rows, time.as_ref())?;
     let target = read[0];
-    let wanted = Wanted::of(&rows, &seen, read, time, None, &mut How::default())?;
+    let wanted = Wanted::of(&rows, read, time, None, &mut How::default())?;
     Ok(wanted.rows(&rows, None, target)?.0)
 }
 
@@ -212,14 +210,13 @@ struct Found {
 impl Wanted {
     /// How the cells of the columns are written, which is the same in all rows.
     fn of(
-        rows: &Rows<'_>,
-        seen: &Survey,
+        rows: &Sheet<'_>,
         read: Vec<usize>,
         time: Option<Time>,
         class: Option<usize>,
         how: &mut How,
     ) -> Result<Self, Problem> {
-        let (names, columns) = (&rows.names, &seen.columns);
+        let (names, columns) = (&rows.names, &rows.columns);
         let without = |at: &&usize| !columns[**at].has_numbers() && columns[**at].word().is_some();
         if let Some(without) = read.iter().find(without) {
             return Err(Problem::Series(format!(
@@ -233,11 +230,7 @@ impl Wanted {
         let time = match time {
             None => None,
             Some(time) => {
-                let times = match time.columns[..] {
-                    [column] => &columns[column].dates,
-                    _ => &seen.times,
-                };
-                let clock = clock(&time, times)?;
+                let clock = time.clock(rows)?;
                 how.clock = Some(clock);
                 Some((time, clock))
             }
@@ -253,7 +246,7 @@ impl Wanted {
     /// Reads the rows. Up to `skip_bad` lines that cannot be used are left out and returned; `None` if none may be left out.
     fn rows(
         self,
-        rows: &Rows<'_>,
+        rows: &Sheet<'_>,
         skip_bad: Option<usize>,
         target: usize,
     ) -> Result<(Table, Vec<BadLine>), Problem> {
@@ -369,23 +362,6 @@ fn decimal_commas(
         shorten(cell),
         named.join(", ")
     )))
-}
-
-pub(super) fn clock(time: &Time, seen: &Seen) -> Result<Clock, Problem> {
-    let name = shorten(&time.name);
-    match seen.clock() {
-        Ok(Some(clock)) => Ok(clock),
-        // Rows without a time are told by their lines, and a table without rows as such.
-        Ok(None) if seen.is_empty() => Ok(Clock::Numbers),
-        Ok(None) => Err(Problem::Series(format!(
-            "--time names {name}, which holds neither numbers nor dates such as {SUCH_AS}"
-        ))),
-        Err(date) => Err(Problem::Series(format!(
-            "{name} holds dates such as {}, which may begin with the day or with the month, and no other date tells; write the year \
-             first, such as 2024-05-17",
-            shorten(&date)
-        ))),
-    }
 }
 
 fn number_in(column: &str, cell: &str, has_comma: bool) -> Result<f64, String> {

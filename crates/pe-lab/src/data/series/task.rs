@@ -56,7 +56,6 @@ pub(in super::super) struct About {
     target: String,
     pub time: Option<String>,
     /// Whether its times are dates.
-    #[serde(default)]
     dates: bool,
     columns: Vec<String>,
     /// The names of the classes, if they are what is predicted.

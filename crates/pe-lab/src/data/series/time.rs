@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use csv::StringRecord;
 
-use super::super::dates::Seen;
+use super::super::column::Column;
+use super::super::dates::{Clock, SUCH_AS, Seen};
 use super::super::error::Problem;
 use super::super::quote::shorten;
-use super::column::Column;
-use super::rows::Rows;
+use super::super::sheet::Sheet;
 
 /// Where the times are: in one column, or in several, such as a year and a quarter or a date and a clock.
 pub(super) struct Time {
@@ -17,7 +17,7 @@ pub(super) struct Time {
 }
 
 impl Time {
-    pub fn find(rows: &Rows<'_>, name: &str) -> Result<Self, Problem> {
+    pub fn find(rows: &Sheet<'_>, name: &str) -> Result<Self, Problem> {
         let columns = match rows.find("--time", name) {
             Ok(column) => vec![column],
             Err(_) if name.contains(',') => {
@@ -47,6 +47,38 @@ impl Time {
         let parts: Vec<String> = self.columns.iter().map(part).collect();
         parts.join(" ").into()
     }
+
+    /// How times are written, which is the same in all rows.
+    pub fn clock(&self, rows: &Sheet<'_>) -> Result<Clock, Problem> {
+        if let [column] = self.columns[..] {
+            return self.clock_of(&rows.columns[column].dates);
+        }
+        let mut seen = Seen::default();
+        rows.each(|_, row| {
+            // Lines that are no rows are told when they are read.
+            row.iter()
+                .for_each(|row| seen.add(&self.cell(&rows.names, row)));
+            Ok(())
+        })?;
+        self.clock_of(&seen)
+    }
+
+    fn clock_of(&self, seen: &Seen) -> Result<Clock, Problem> {
+        let name = shorten(&self.name);
+        match seen.clock() {
+            Ok(Some(clock)) => Ok(clock),
+            // Rows without a time are told by their lines, and a table without rows as such.
+            Ok(None) if seen.is_empty() => Ok(Clock::Numbers),
+            Ok(None) => Err(Problem::Series(format!(
+                "--time names {name}, which holds neither numbers nor dates such as {SUCH_AS}"
+            ))),
+            Err(date) => Err(Problem::Series(format!(
+                "{name} holds dates such as {}, which may begin with the day or with the month, and no other date tells; write the year \
+                 first, such as 2024-05-17",
+                shorten(&date)
+            ))),
+        }
+    }
 }
 
 pub(super) fn has(time: &Option<Time>, column: usize) -> bool {
@@ -58,33 +90,6 @@ pub(super) fn cell(row: &StringRecord, column: usize) -> &str {
     row.get(column).unwrap_or("").trim()
 }
 
-/// What all columns hold, and the times of several columns.
-pub(super) struct Survey {
-    pub columns: Vec<Column>,
-    pub times: Seen,
-}
-
-impl Survey {
-    pub fn of(rows: &Rows<'_>, time: Option<&Time>) -> Result<Self, Problem> {
-        let mut seen = Self {
-            columns: vec![Column::default(); rows.names.len()],
-            times: Seen::default(),
-        };
-        rows.each(|line, row| {
-            // Lines that are no rows are told when they are read.
-            let Ok(row) = row else { return Ok(()) };
-            for (place, column) in seen.columns.iter_mut().enumerate() {
-                column.add(line, cell(row, place));
-            }
-            if let Some(time) = time.filter(|time| time.columns.len() > 1) {
-                seen.times.add(&time.cell(&rows.names, row));
-            }
-            Ok(())
-        })?;
-        Ok(seen)
-    }
-}
-
 /// The one column beside the target that is taken for the time: that of dates, or where there is none, that of numbers that rise
 /// by equal steps.
 ///
@@ -92,11 +97,11 @@ impl Survey {
 ///
 /// [`Problem::Reading`] where several columns may be it.
 pub(super) fn found_time(
-    rows: &Rows<'_>,
-    columns: &[Column],
+    rows: &Sheet<'_>,
     target: usize,
     notes: &mut Vec<String>,
 ) -> Result<Option<Time>, Problem> {
+    let columns = &rows.columns;
     let others = |may_be: fn(&Column) -> bool| -> Vec<usize> {
         let others = (0..columns.len()).filter(|at| *at != target);
         others.filter(|at| may_be(&columns[*at])).collect()

@@ -16,8 +16,8 @@ pub(super) fn check(data: &Rows, together: &Together) -> Result<(), Problem> {
     }
     match of_label.iter().position(|units| units.len() < 2) {
         None => Ok(()),
-        Some(label) => Err(Problem::Groups(format!(
-            "all rows of the label {} are of one group, so no other group can test what was learned of it (groups \
+        Some(label) => Err(Problem::Other(format!(
+            "--group: all rows of the label {} are of one group, so no other group can test what was learned of it (groups \
              with a sequence in common count as one)",
             shorten(&data.labels[label])
         ))),
@@ -48,16 +48,16 @@ pub(super) fn check_division(
     held_out: &[usize],
 ) -> Result<(), Problem> {
     if let Some(label) = missing(data, train.iter()) {
-        return Err(Problem::Groups(format!(
-            "all rows of the label {} are of groups that are held out, so that nothing is learned of it; there are too \
+        return Err(Problem::Other(format!(
+            "--group: all rows of the label {} are of groups that are held out, so that nothing is learned of it; there are too \
              few groups for this division",
             shorten(&data.labels[label])
         )));
     }
     match has_one_label(&data.rows, held_out) {
         false => Ok(()),
-        true => Err(Problem::Groups(format!(
-            "the groups that are held out have {} rows of fewer than two labels; there are too few groups to test on",
+        true => Err(Problem::Other(format!(
+            "--group: the groups that are held out have {} rows of fewer than two labels; there are too few groups to test on",
             held_out.len()
         ))),
     }

@@ -1,19 +1,20 @@
-//! The rows of a table or of JSON lines, cell by cell.
+//! A table or JSON lines, cell by cell.
 
 use std::path::Path;
 
 use csv::StringRecord;
 
-use super::super::error::Problem;
-use super::super::format::{delimiter, is_json_lines};
-use super::super::header::{check, find_column};
-use super::super::jsonl;
-use super::super::reading::Reading;
-use super::super::records::{each_record, names_of, sniffed};
+use super::column::Column;
+use super::error::Problem;
+use super::format::{delimiter, is_json_lines};
+use super::header::{find_column, survey};
+use super::jsonl;
+use super::reading::Reading;
+use super::records::{each_row, names_of, sniffed};
 
-/// What a file of a series holds, as the end of its name says, and its text where that alone does not.
+/// What a file holds, as the end of its name says, and its text where that alone does not.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) enum Form {
+pub(super) enum Form {
     /// A table, and what separates its columns if the name says it.
     Table(Option<char>),
     JsonLines,
@@ -28,31 +29,38 @@ impl Form {
     }
 }
 
-/// The rows of a file.
-pub(super) struct Rows<'a> {
+/// The columns and the rows of a file.
+pub(super) struct Sheet<'a> {
     text: &'a str,
     /// What separates the columns. `None` for JSON lines.
     delimiter: Option<char>,
     no_header: bool,
     /// The names of the columns, or the keys of all lines in the order in which they first occur.
     pub names: Vec<String>,
-    /// What is odd about them.
+    /// The line of the names, or of the first row where there are none.
+    pub line: usize,
+    /// What each column holds.
+    pub columns: Vec<Column>,
+    /// What is odd about the names.
     pub notes: Vec<String>,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> Sheet<'a> {
     /// # Errors
     ///
     /// A [`Problem`] for a file without rows or with too many columns, for a first line that is no header, and for flags that are for tables alone.
     pub fn of(text: &'a str, reading: &Reading, form: Form) -> Result<Self, Problem> {
-        let (delimiter, names, notes) = match form {
-            Form::JsonLines => (None, jsonl::keys(text, reading)?, Vec::new()),
+        let (delimiter, names, line, columns, notes) = match form {
+            Form::JsonLines => {
+                let (names, columns) = jsonl::columns(text, reading)?;
+                (None, names, 1, columns, Vec::new())
+            }
             Form::Table(delimiter) => {
                 let delimiter = reading.delimiter.or(delimiter);
                 let delimiter = delimiter.unwrap_or_else(|| sniffed(text));
                 let (names, line) = names_of(text, delimiter, reading.no_header)?;
-                let notes = check(text, delimiter, (&names, line), reading)?;
-                (Some(delimiter), names, notes)
+                let (columns, notes) = survey(text, delimiter, (&names, line), reading)?;
+                (Some(delimiter), names, line, columns, notes)
             }
         };
         Ok(Self {
@@ -60,6 +68,8 @@ impl<'a> Rows<'a> {
             delimiter,
             no_header: reading.no_header,
             names,
+            line,
+            columns,
             notes,
         })
     }
@@ -77,11 +87,7 @@ impl<'a> Rows<'a> {
         let Some(delimiter) = self.delimiter else {
             return jsonl::each_row(self.text, &self.names, each);
         };
-        let mut header = !self.no_header;
-        each_record(self.text, delimiter, |record, place| {
-            if std::mem::take(&mut header) {
-                return Ok(());
-            }
+        each_row(self.text, delimiter, self.no_header, |record, place| {
             let (fields, columns) = (record.len(), self.names.len());
             let row = match fields > columns {
                 _ if !place.quoted_well => Err(format!(

@@ -1,8 +1,22 @@
-//! What the cells of a column of a series are.
+//! What the cells of a column are. A table is gone through once before its rows are read, and every question about its columns is
+//! answered from that.
 
-use super::super::dates::Seen;
-use super::super::numbers::{finite, is_missing};
-use super::super::quote::shorten;
+use std::collections::HashSet;
+use std::hash::BuildHasher;
+
+use super::dates::Seen;
+use super::numbers::{finite, is_missing};
+use super::quote::shorten;
+
+/// A cell that occurs again before so many different ones were seen occurs again soon. Of a column with numbers that are not whole
+/// no more are remembered.
+const REMEMBERED: usize = 1_000;
+
+/// A column with more than this share of cells that hold several words is a text.
+const TEXT_SHARE: f64 = 0.1;
+
+/// The fewest cells that say something by being all different.
+const FEWEST_DIFFERENT: usize = 20;
 
 /// The number that a cell holds, with a decimal comma or a decimal point.
 pub(super) fn number(cell: &str, has_comma: bool) -> Option<f64> {
@@ -27,8 +41,8 @@ pub(super) struct Steady {
 }
 
 impl Steady {
-    fn add(&mut self, cell: &str) {
-        let Some(number) = number(cell, false) else {
+    fn add(&mut self, cell: &str, number: Option<f64>) {
+        let Some(number) = number else {
             self.has_words = true;
             return;
         };
@@ -63,11 +77,27 @@ impl Steady {
     }
 }
 
-/// What the cells of a column are, but for those that are missing.
+/// What is known about the cells of a column.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Column {
-    /// Numbers as programs write them, and how many of them have a decimal point.
-    plain: usize,
+    name: String,
+    /// Cells, those that are not empty, and those of them with a space inside.
+    cells: usize,
+    filled: usize,
+    pub texts: usize,
+    /// Cells that hold a number, those whose number is not whole, and those that say that it is missing.
+    numbers: usize,
+    pub fractions: usize,
+    missing: usize,
+    /// Whether a cell is the name of the column.
+    pub has_name: bool,
+    /// The hashes of its cells, until one occurs twice, and how many there were then.
+    different: HashSet<u64>,
+    repeats: Option<usize>,
+    // The rest is about series, in rows that can be read, and leaves out what is missing.
+    pub dates: Seen,
+    pub clock: Steady,
+    /// Numbers with a decimal point.
     with_point: usize,
     /// Numbers with a comma in them, and one of them. In threes if three digits follow the comma of each, as they do if it marks
     /// thousands.
@@ -78,22 +108,49 @@ pub(super) struct Column {
     words: usize,
     word: Option<(usize, String)>,
     words_differ: bool,
-    pub dates: Seen,
-    pub clock: Steady,
 }
 
 impl Column {
-    pub fn add(&mut self, line: usize, cell: &str) {
-        if is_missing(cell) {
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.to_string(),
+            ..Self::default()
+        }
+    }
+
+    /// Looks at a cell. `is_series` says that it may be of a series and that its row can be read.
+    pub fn add(&mut self, line: usize, cell: &str, is_series: bool) {
+        self.cells += 1;
+        if cell.is_empty() {
             return;
         }
+        self.filled += 1;
+        self.texts += usize::from(cell.contains(char::is_whitespace));
+        self.has_name |= cell == self.name;
+        let number = finite(cell);
+        self.numbers += usize::from(number.is_some());
+        self.fractions += usize::from(number.is_some_and(|number| number.fract() != 0.0));
+        if self.repeats.is_none() && (self.fractions == 0 || self.different.len() < REMEMBERED) {
+            let hash = self.different.hasher().hash_one(cell);
+            if !self.different.insert(hash) {
+                self.repeats = Some(self.different.len());
+                self.different = HashSet::new();
+            }
+        }
+        if is_missing(cell) {
+            self.missing += 1;
+        } else if is_series {
+            self.add_present(line, cell, number);
+        }
+    }
+
+    fn add_present(&mut self, line: usize, cell: &str, plain: Option<f64>) {
         self.dates.add(cell);
-        self.clock.add(cell);
+        self.clock.add(cell, plain);
         let first = || Some((line, cell.to_string()));
-        if number(cell, false).is_some() {
-            self.plain += 1;
+        if plain.is_some() {
             self.with_point += usize::from(cell.contains('.'));
-        } else if number(cell, true).is_some() {
+        } else if cell.contains(',') && number(cell, true).is_some() {
             self.with_comma += 1;
             self.comma = self.comma.take().or_else(first);
             let (before, after) = cell.split_once(',').unwrap_or((cell, ""));
@@ -106,9 +163,35 @@ impl Column {
         }
     }
 
+    /// Whether more than a few of its cells hold several words.
+    pub fn is_text(&self) -> bool {
+        self.texts as f64 > TEXT_SHARE * self.filled as f64
+    }
+
+    /// Whether more than half of its cells that are not empty are numbers.
+    pub fn is_mostly_numbers(&self) -> bool {
+        2 * self.numbers > self.filled
+    }
+
+    /// Whether each cell that is not empty is a number or says that it is missing.
+    pub fn is_numbers_or_missing(&self) -> bool {
+        self.numbers + self.missing == self.filled
+    }
+
+    /// Whether one of its first cells occurs again.
+    pub fn repeats_soon(&self) -> bool {
+        self.repeats.is_some_and(|before| before < REMEMBERED)
+    }
+
+    /// Whether it has a different cell in each row, as the names of rows are. A number that is not whole names no row.
+    pub fn is_all_different(&self) -> bool {
+        let differ = self.repeats.is_none() && self.cells == self.filled;
+        differ && self.fractions == 0 && self.filled >= FEWEST_DIFFERENT
+    }
+
     /// Whether it holds any number.
     pub fn has_numbers(&self) -> bool {
-        self.plain + self.with_comma > 0
+        self.dates.numbers > 0 || self.with_comma > 0
     }
 
     /// Whether its numbers have decimal commas.
@@ -125,7 +208,7 @@ impl Column {
     /// Whether it holds the names of classes: no numbers, or several words and fewer numbers. A single word among numbers, such
     /// as `-`, stands for a missing number however often it occurs.
     pub fn is_classes(&self) -> bool {
-        let numbers = self.plain + self.with_comma;
+        let numbers = self.dates.numbers + self.with_comma;
         self.words > 0 && (numbers == 0 || (self.words_differ && numbers < self.words))
     }
 
@@ -144,7 +227,7 @@ mod tests {
     fn equal_steps_are_a_clock_and_others_are_none() {
         let step = |cells: &[&str]| {
             let mut steady = Steady::default();
-            cells.iter().for_each(|cell| steady.add(cell));
+            cells.iter().for_each(|cell| steady.add(cell, finite(cell)));
             steady.step()
         };
         assert_eq!(step(&["0", "1", "2", "3"]), Some(1.0));
