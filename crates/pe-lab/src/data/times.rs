@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::dates::Clock;
 use super::error::Problem;
-use super::quote::{grouped, shorten};
+use super::quote::{column_called, grouped, shorten};
 
 /// Below this, 2^53, `f64` holds every whole number.
 const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -81,7 +81,7 @@ pub(super) enum Named {
 impl fmt::Display for Named {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Column(name) => write!(f, "the times of {}", shorten(name)),
+            Self::Column(name) => write!(f, "the times of {}", column_called(name)),
             Self::Stamps => f.write_str("the time stamps"),
         }
     }

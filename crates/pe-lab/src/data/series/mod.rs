@@ -25,7 +25,7 @@ pub(super) use predict::to_predict;
 pub(super) use task::{About, Series};
 
 use super::error::{Problem, SHOWN};
-use super::quote::{grouped, shorten};
+use super::quote::{column_called, grouped, shorten};
 use super::reading::Reading;
 use super::sheet::Form;
 use super::times::{as_positions, steps_of};
@@ -184,7 +184,7 @@ fn describe(table: &Table, how: &How, to_train: usize, window: usize) -> Vec<Str
     ];
     if let (Some(time), Some(clock)) = (&table.time, how.clock) {
         lines.extend(as_positions(
-            &format!("the times of {}", shorten(time)),
+            &format!("the times of {}", column_called(time)),
             "in units of the middle one of its steps",
             clock,
             &steps_of(table.times.as_deref().into_iter()),

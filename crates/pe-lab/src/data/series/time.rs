@@ -7,7 +7,7 @@ use csv::StringRecord;
 use super::super::column::Column;
 use super::super::dates::{Clock, SUCH_AS, Seen};
 use super::super::error::Problem;
-use super::super::quote::shorten;
+use super::super::quote::{column_called, shorten};
 use super::super::sheet::Sheet;
 
 /// Where the times are: in one column, or in several, such as a year and a quarter or a date and a clock.
@@ -120,8 +120,9 @@ pub(super) fn found_time(
         [column] => {
             let name = rows.names[column].clone();
             notes.push(format!(
-                "time: column {}, found by its {by}; --time and --columns say otherwise",
-                shorten(&name)
+                "time: {}{}, found by its {by}; --time and --columns say otherwise",
+                if name.is_empty() { "" } else { "column " },
+                column_called(&name)
             ));
             let columns = vec![column];
             Ok(Some(Time { name, columns }))

@@ -101,6 +101,8 @@ fn the_one_column_of_dates_is_the_time_and_two_are_asked_about() {
     data.says("time: column `when`, found by its dates; --time and --columns say otherwise");
     assert!(data.task().has_times());
     assert_eq!(data.task().vector_width(), Some(2));
+    let unnamed = read(&text.replacen("when", "", 1), "").unwrap();
+    unnamed.says("positions are the times of the column without a name … time: the column without a name, found");
     // Whoever names the columns says that no time is wanted.
     let named = read(&text, "columns = ['x']").unwrap();
     assert!(!named.task().has_times());
