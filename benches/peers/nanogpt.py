@@ -13,7 +13,9 @@ import csv
 import gzip
 import json
 import math
+import os
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import torch
@@ -71,10 +73,20 @@ def rate(step):
     return LEAST + 0.5 * (1 + math.cos(math.pi * share)) * (PEAK - LEAST)
 
 
-def trained(data, train, vocabulary, seed):
-    """A trained decoder and the loss of every step."""
+def novel():
+    """The characters as numbers, and how many of them are for training."""
+    text = gzip.open(NOVEL, "rt", encoding="utf-8", newline="").read()
+    known = sorted(set(text))
+    data = torch.tensor([known.index(character) for character in text])
+    return data, len(data) - len(data) // 10
+
+
+def trained(seed):
+    """The bits per character of a training in the test, and the loss of each of its steps."""
+    torch.set_num_threads(1)  # a training for each core
     torch.manual_seed(seed)
-    decoder = Decoder(vocabulary)
+    data, train = novel()
+    decoder = Decoder(int(data.max()) + 1)
     decayed = [parameter for parameter in decoder.parameters() if parameter.dim() == 2]
     others = [parameter for parameter in decoder.parameters() if parameter.dim() < 2]
     groups = [{"params": decayed, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}]
@@ -91,7 +103,7 @@ def trained(data, train, vocabulary, seed):
             group["lr"] = rate(step)
         optimizer.step()
         losses.append(loss.item())
-    return decoder, losses
+    return bits(decoder, data, train), losses
 
 
 @torch.no_grad()
@@ -139,18 +151,15 @@ def smooth(losses, steps):
 
 def main():
     folder, name = Path(sys.argv[1]), sys.argv[2]
-    text = gzip.open(NOVEL, "rt", encoding="utf-8", newline="").read()
-    known = sorted(set(text))
-    data = torch.tensor([known.index(character) for character in text])
-    train = len(data) - len(data) // 10
     rows, there, here = [], [], []
     steps = list(range(20, STEPS + 1, 20))
-    for seed, (score, curve) in enumerate(ours(folder), 1):
-        decoder, losses = trained(data, train, len(known), seed)
-        rows += [("pe-lab", seed, score), ("PyTorch", seed, bits(decoder, data, train))]
-        print(*rows[-2:], flush=True)
-        there.append(smooth(losses, steps))
-        here.append([(step, loss / math.log(2)) for step, loss in curve])
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        both = zip(ours(folder), pool.map(trained, range(1, SEEDS + 1)))
+        for seed, ((score, curve), (bits_there, losses)) in enumerate(both, 1):
+            rows += [("pe-lab", seed, score), ("PyTorch", seed, bits_there)]
+            print(*rows[-2:], flush=True)
+            there.append(smooth(losses, steps))
+            here.append([(step, loss / math.log(2)) for step, loss in curve])
     with open(f"{name}.csv", "w", newline="") as file:
         csv.writer(file, lineterminator="\n").writerows([("program", "seed", "bits per character"), *rows])
     draw(f"{name}.svg", [("nanoGPT's model and schedule in PyTorch", "tab:orange", there), ("pe-lab, learned positions", "tab:blue", here)])
