@@ -76,8 +76,8 @@ def rate(step):
 def novel():
     """The characters as numbers, and how many of them are for training."""
     text = gzip.open(NOVEL, "rt", encoding="utf-8", newline="").read()
-    known = sorted(set(text))
-    data = torch.tensor([known.index(character) for character in text])
+    number = {character: i for i, character in enumerate(sorted(set(text)))}
+    data = torch.tensor([number[character] for character in text])
     return data, len(data) - len(data) // 10
 
 

@@ -1,6 +1,8 @@
 //! Models that do not rotate: the tables of their schemes have as many numbers as those of transformers have,
 //! `tests/peers/values/unrotated.json`, written by `tests/peers/unrotated.py`.
 
+use std::fmt::Debug;
+
 use burn::module::Module;
 use burn::tensor::Device;
 use pe_burn::{PositionError, PositionalConfig};
@@ -51,6 +53,14 @@ fn tables_have_the_sizes_of_the_code() {
     );
 }
 
+/// Checks that each of these files is refused with a message that ends in these words.
+fn refused<T: Debug>(read: impl Fn(&str) -> Result<T, PositionError>, rows: &[(&str, &str)]) {
+    for (file, words) in rows {
+        let error = read(file).unwrap_err().to_string();
+        assert!(error.ends_with(words), "{error}");
+    }
+}
+
 #[test]
 fn what_a_file_turns_off_is_not_there_and_what_is_not_read_is_named() {
     let read = |text: &str| HfConfig::from_json(text).unwrap().schemes();
@@ -66,7 +76,7 @@ fn what_a_file_turns_off_is_not_there_and_what_is_not_read_is_named() {
     };
     assert_eq!((deberta.buckets, deberta.max_distance), (Some(256), 512));
     assert!(deberta.content_to_position && deberta.position_to_content);
-    for (file, words) in [
+    let rows = [
         (
             r#"{"model_type": "bert", "position_embedding_type": "relative_key"}"#,
             "`position_embedding_type` \"relative_key\" is not read",
@@ -79,10 +89,8 @@ fn what_a_file_turns_off_is_not_there_and_what_is_not_read_is_named() {
             r#"{"model_type": "roberta", "max_position_embeddings": 1}"#,
             "must be more than `pad_token_id` 1; got 1",
         ),
-    ] {
-        let error = read(file).unwrap_err().to_string();
-        assert!(error.ends_with(words), "{error}");
-    }
+    ];
+    refused(read, &rows);
     let error = HfConfig::from_json(r#"{"model_type": "bert"}"#)
         .unwrap()
         .layers()
@@ -129,7 +137,7 @@ fn alibi_of_models_that_do_not_rotate() {
     assert_eq!(of(r#"{"model_type": "mpt"}"#).unwrap().unwrap().heads, 16);
     assert_eq!(of(r#"{"model_type": "bloom"}"#).unwrap().unwrap().heads, 8);
     assert_eq!(of(r#"{"model_type": "llama"}"#).unwrap(), None);
-    for (json, words) in [
+    let rows = [
         (
             r#"{"model_type": "mpt", "attn_config": {"alibi_bias_max": 16}}"#,
             "`alibi_bias_max` must be 8; got 16",
@@ -146,10 +154,8 @@ fn alibi_of_models_that_do_not_rotate() {
             r#"{"model_type": "falcon", "alibi": true}"#,
             "and rounds them to bfloat16",
         ),
-    ] {
-        let message = of(json).unwrap_err().to_string();
-        assert!(message.ends_with(words), "{message}");
-    }
+    ];
+    refused(of, &rows);
     assert_eq!(of(r#"{"model_type": "opt"}"#).unwrap(), None);
     assert!(matches!(
         of(r#"{"model_type": "no_such"}"#),
