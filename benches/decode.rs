@@ -4,8 +4,8 @@
 //! cargo bench -p pe-benches -p pe-lab --bench decode
 //! ```
 //!
-//! The model is that of `causal_step`: d_model 128, 4 layers, 4 heads, a feed-forward width of 512 and 64 tokens. A call
-//! takes 32 tokens, one by one, through a model that has seen `cached` tokens, and computes the logits after each.
+//! A call takes 32 tokens, one by one, through a model that has seen `cached` tokens, and computes the logits after each. A
+//! feed-forward layer has four times the width.
 
 use burn::module::Module;
 use burn::nn::{Embedding, EmbeddingConfig, Linear, LinearConfig};
@@ -18,29 +18,52 @@ use pe_encoder::{Cache, Encoder, EncoderConfig, Kernels};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const D_MODEL: usize = 128;
 const VOCABULARY: usize = 64;
 const STEPS: usize = 32;
 
+/// `d_model`, layers and heads of a model, its positions, the rows of a batch, and the tokens it has seen.
+#[derive(Clone, Copy)]
+struct Case([usize; 3], &'static str, usize, usize);
+
+/// With how many times PyTorch's time each may take.
+const CASES: [(Case, f64); 5] = [
+    (Case([128, 4, 4], "sinusoidal", 1, 128), 1.0),
+    (Case([128, 4, 4], "sinusoidal", 1, 1_024), 1.0),
+    (Case([128, 4, 4], "sinusoidal", 8, 1_024), 1.0),
+    (Case([384, 6, 6], "rotary", 1, 1_024), 0.35),
+    (Case([384, 6, 6], "alibi", 1, 1_024), 0.35),
+];
+
 fn main() {
     let peers = Peers::start();
-    for (batch, cached) in [(1, 128), (1, 1_024), (8, 1_024)] {
-        let size = json!({"case": "decode", "shape": [batch, cached, STEPS]});
-        let title = format!("decoding {STEPS} tokens, flex, batch {batch}, after {cached}");
-        let ours = |kernels| decoding([batch, cached], kernels);
+    for (case, most) in CASES {
+        let Case(sizes @ [d_model, layers, _], scheme, batch, cached) = case;
+        let shape = [batch, cached, STEPS];
+        let peer = json!({"case": "decode", "sizes": sizes, "with": scheme, "shape": shape});
+        let of = match scheme {
+            "sinusoidal" => String::new(),
+            _ => format!("{layers} layers, width {d_model}, {scheme}, "),
+        };
+        let title = format!("decoding {STEPS} tokens, flex, {of}batch {batch}, after {cached}");
         Comparison::new(title, 20)
-            .way("pe-encoder", cores(), None, ours(Kernels::Auto))
+            .way("pe-encoder", cores(), None, decoding(case, Kernels::Auto))
             .way(
                 "pe-encoder, Burn's operations",
                 cores(),
                 None,
-                ours(Kernels::Off),
+                decoding(case, Kernels::Off),
             )
             .peer(
                 &peers,
                 "PyTorch, eager, fused attention",
-                Some(Target::Within(1.0)),
-                size,
+                Some(Target::Within(most)),
+                peer,
+            )
+            .way(
+                "reading the weights and the cache",
+                cores(),
+                (d_model == 384).then_some(Target::Within(1.0 / 0.6)),
+                reading(case),
             )
             .run();
     }
@@ -65,19 +88,44 @@ impl Decoder {
     }
 }
 
+/// What reads the weights and the cache of a model once for each of [`STEPS`] tokens, in parts of a thread each.
+fn reading(Case([d_model, layers, _], _, batch, cached): Case) -> impl FnMut() {
+    let weights = 12 * d_model * d_model;
+    let numbers = vec![1.0_f32; layers * (weights + 2 * batch * cached * d_model)];
+    move || {
+        for _ in 0..STEPS {
+            std::thread::scope(|scope| {
+                for part in numbers.chunks(numbers.len().div_ceil(cores())) {
+                    scope.spawn(|| std::hint::black_box(sum(part)));
+                }
+            });
+        }
+    }
+}
+
+fn sum(numbers: &[f32]) -> [f32; 32] {
+    let mut sums = [0.0; 32];
+    for numbers in numbers.as_chunks::<32>().0 {
+        for (sum, number) in sums.iter_mut().zip(numbers) {
+            *sum += number;
+        }
+    }
+    sums
+}
+
 /// What decodes [`STEPS`] tokens for `batch` rows after `cached` tokens.
-fn decoding([batch, cached]: [usize; 2], kernels: Kernels) -> impl FnMut() {
+fn decoding(case: Case, kernels: Kernels) -> impl FnMut() {
+    let Case([d_model, layers, heads], scheme, batch, cached) = case;
     let device = Device::flex();
-    let (heads, longest) = (4, cached + STEPS);
-    let scheme = PositionalConfig::by_name("sinusoidal", D_MODEL, heads, longest);
-    let encoder = EncoderConfig::new(D_MODEL, 512, heads, 4)
+    let scheme = PositionalConfig::by_name(scheme, d_model, heads, cached + STEPS);
+    let encoder = EncoderConfig::new(d_model, 4 * d_model, heads, layers)
         .with_causal(true)
         .with_kernels(kernels);
     let model = Decoder {
-        tokens: EmbeddingConfig::new(VOCABULARY, D_MODEL).init(&device),
+        tokens: EmbeddingConfig::new(VOCABULARY, d_model).init(&device),
         scheme: scheme.expect("a known name").init(&device),
         encoder: encoder.init(&device),
-        readout: LinearConfig::new(D_MODEL, VOCABULARY).init(&device),
+        readout: LinearConfig::new(d_model, VOCABULARY).init(&device),
     };
     let mut prompt = model.encoder.caches();
     model.decode(Tensor::ones([batch, cached], &device), &mut prompt);

@@ -104,6 +104,45 @@ fn rotation(device: &Device) {
     }
 }
 
+/// Rows with starts of their own, and documents packed into one row, read their angles from the buffer: one launch too, and one
+/// for each gradient.
+fn rows_by_id(device: &Device) {
+    let autodiff = device.clone().autodiff();
+    let segments = Tensor::<2, Int>::from_ints([[0, 0, 0, 1, 1, 2], [0, 1, 1, 1, 1, 1]], device);
+    let random = |heads, device: &Device| {
+        let x = Tensor::<4>::random([2, heads, 6, 64], Distribution::Default, device);
+        device.sync().unwrap();
+        x
+    };
+    let config = RotaryPositionalEncodingConfig::new(64);
+    let rope = config.init(device);
+    let tracked = config.init(&autodiff);
+    for at in [
+        Positions::from_starts([3, 40]),
+        Positions::from_segment_ids(segments),
+    ] {
+        drop(rope.rotate(random(4, device), random(2, device), &at));
+        let (q, k) = (random(4, device), random(2, device));
+        let (seen, _) = launches(device, || rope.rotate(q, k, &at));
+        assert_eq!(seen.len(), 1, "{device:?} {at:?}: {seen:?}");
+        assert!(seen[0].contains("turn_both"), "{seen:?}");
+
+        let projection = || random(8, device).reshape([2, 6, 8 * 64]);
+        drop(rope.rotate_packed(projection(), [4, 2], &at));
+        let qkv = projection();
+        let (seen, _) = launches(device, || rope.rotate_packed(qkv, [4, 2], &at));
+        assert_eq!(seen.len(), 1, "{device:?} {at:?}: {seen:?}");
+
+        let q = random(4, &autodiff).require_grad();
+        let turned = tracked.rotate_queries(q.clone(), &at);
+        device.sync().unwrap();
+        let (seen, _) = launches(device, || q.grad(&turned.backward()));
+        let turns = seen.iter().filter(|name| name.contains("turn_one"));
+        assert_eq!(turns.count(), 1, "{device:?} {at:?}: {seen:?}");
+        assert!(!seen.iter().any(|name| name.contains("gather")), "{seen:?}");
+    }
+}
+
 /// What a rotation moves: queries and keys in and out, and the rows of the positions in. It is one launch without new
 /// memory, so these are all the buffers that it has. Each is measured as what the memory in use grows by when it is made.
 fn bytes_of_a_rotation(device: &Device) {
@@ -355,6 +394,11 @@ fn on_cards(test: impl Fn(&Device)) {
 #[test]
 fn queries_and_keys_are_rotated_in_one_launch() {
     on_cards(rotation);
+}
+
+#[test]
+fn rows_with_own_starts_are_rotated_in_one_launch() {
+    on_cards(rows_by_id);
 }
 
 #[test]

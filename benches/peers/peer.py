@@ -132,13 +132,13 @@ def training(request):
 
 def causal(request):
     """A training step of a causal language model: see causal_step.py."""
-    step = causal_step.prepare(*request["shape"], request["with"] == "fused")
+    step = causal_step.prepare(request["sizes"], request["shape"], request["with"])
     return step, torch.get_num_threads()
 
 
 def decoding(request):
     """Decoding with a cache: see decode.py."""
-    return decode.prepare(*request["shape"]), torch.get_num_threads()
+    return decode.prepare(request["sizes"], request["with"], *request["shape"]), torch.get_num_threads()
 
 
 CASES = {

@@ -3,7 +3,7 @@
 use alloc::borrow::Cow;
 
 use burn::tensor::module::embedding;
-use burn::tensor::{DType, Tensor};
+use burn::tensor::{DType, Int, Tensor};
 
 use crate::tensor::indices;
 
@@ -26,6 +26,11 @@ pub(crate) enum Addend<'a> {
         ids: Cow<'a, [usize]>,
         seq: usize,
     },
+    /// The same with ids on the device of the table, `[1 or batch, seq]`.
+    GatherOnDevice {
+        table: Tensor<3>,
+        ids: Tensor<2, Int>,
+    },
 }
 
 impl Addend<'_> {
@@ -38,6 +43,7 @@ impl Addend<'_> {
                 let rows = indices(&ids, &table.device()).reshape([ids.len() / seq, seq]);
                 embedding(table.squeeze_dim(0), rows)
             }
+            Self::GatherOnDevice { table, ids } => embedding(table.squeeze_dim(0), ids),
         }
     }
 
@@ -47,6 +53,10 @@ impl Addend<'_> {
             Self::Tensor(tensor) => tensor.dims(),
             Self::Slice { table, seq, .. } => [1, *seq, table.dims()[2]],
             Self::Gather { table, ids, seq } => [ids.len() / seq, *seq, table.dims()[2]],
+            Self::GatherOnDevice { table, ids } => {
+                let [batch, seq] = ids.dims();
+                [batch, seq, table.dims()[2]]
+            }
         }
     }
 
@@ -59,9 +69,10 @@ impl Addend<'_> {
 
     pub fn dtype(&self) -> DType {
         match self {
-            Self::Tensor(table) | Self::Slice { table, .. } | Self::Gather { table, .. } => {
-                table.dtype()
-            }
+            Self::Tensor(table)
+            | Self::Slice { table, .. }
+            | Self::Gather { table, .. }
+            | Self::GatherOnDevice { table, .. } => table.dtype(),
         }
     }
 }

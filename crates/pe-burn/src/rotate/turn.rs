@@ -29,7 +29,7 @@ use crate::tensor::{cast, indices};
 pub(crate) fn rotate(x: Tensor<4>, rows: Addend, layout: Layout, turn: Turn) -> Tensor<4> {
     #[cfg(feature = "cube")]
     if crate::backend::cube::rotates(&x, &rows) {
-        return crate::backend::cube::rotate(x, rows.into_tensor(), layout, turn);
+        return crate::backend::cube::rotate(x, rows, layout, turn);
     }
     let (own, dtype) = (x.dtype(), rows.dtype());
     let rotated = rotate_same_type(cast(x, dtype.into()), rows, layout, turn);
@@ -51,7 +51,7 @@ pub(crate) fn rotate_both(
             .into_iter()
             .all(|x| crate::backend::cube::rotates(x, &rows))
     {
-        return crate::backend::cube::rotate_both(q, k, rows.into_tensor(), layout, turn);
+        return crate::backend::cube::rotate_both(q, k, rows, layout, turn);
     }
     #[cfg(feature = "flex")]
     if q.dtype() == rows.dtype()
@@ -80,7 +80,7 @@ pub(crate) fn rotate_heads(
 ) -> Tensor<4> {
     #[cfg(feature = "cube")]
     if heads.start == 0 && crate::backend::cube::rotates(&x, &rows) {
-        return crate::backend::cube::rotate_heads(x, rows.into_tensor(), heads.end, layout, turn);
+        return crate::backend::cube::rotate_heads(x, rows, heads.end, layout, turn);
     }
     #[cfg(feature = "flex")]
     if crate::backend::flex::rotates(&x, &rows) {

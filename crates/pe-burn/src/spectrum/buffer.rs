@@ -154,10 +154,10 @@ impl RowBuffer {
                 ids: ids[..].into(),
                 seq,
             },
-            Rows::Device(ids) => {
-                let ids = ids_on(&ids.ids, &table.device());
-                Addend::Tensor(embedding(table.squeeze_dim(0), ids))
-            }
+            Rows::Device(ids) => Addend::GatherOnDevice {
+                ids: ids_on(&ids.ids, &table.device()),
+                table,
+            },
             Rows::Times(_) | Rows::Coordinates { .. } => {
                 unreachable!("no table has rows of real numbers")
             }

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 
 use burn::backend::fusion::custom::TensorSpec;
 use burn::backend::tensor::{FloatTensor, IntTensor};
-use burn::backend::{Backend, Cube, DispatchDevice, backend_extension};
+use burn::backend::{Backend, Cube, DispatchDevice, ExtensionType, backend_extension};
 use burn::tensor::GradientCheckpointingStrategy::Disabled;
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_cubecl::CubeBackend;
@@ -21,6 +21,7 @@ use burn_cubecl::CubeBackend;
 use crate::backend::autodiff::{Operand, Operation, apply, apply_each};
 use crate::backend::{Addend, check_rotation};
 use crate::layout::{Layout, Turn};
+use crate::tensor::indices;
 pub(crate) use rows::RowForm;
 
 /// Whether the kernels take this tensor: a type that is computed in `f32`, on a graphics card, without
@@ -124,26 +125,62 @@ pub(crate) fn rotates(x: &Tensor<4>, rows: &Addend) -> bool {
     rows.dtype() == DType::F32 && supports(x) && !rows.is_tracked()
 }
 
+/// The sines and cosines of tokens, `f32`, all sines of a row before all its cosines.
+#[derive(Clone, Debug, ExtensionType)]
+#[extension_type(fusion)]
+pub enum Angles<B: Backend> {
+    /// A row for each token, `[1 or batch, seq, width]`.
+    Rows { rows: FloatTensor<B> },
+    /// A table, `[1, rows, width]`, and the row of each token, `[1 or batch, seq]`: the kernel reads the rows from the table.
+    ById {
+        table: FloatTensor<B>,
+        ids: IntTensor<B>,
+    },
+}
+
+impl Angles<Cube> {
+    fn new(rows: Addend) -> Self {
+        let ids_of = |table: Tensor<3>, ids: Tensor<2, Int>| Self::ById {
+            table: primitive(table),
+            ids: whole_numbers(ids),
+        };
+        match rows {
+            Addend::Gather { table, ids, seq } => {
+                // The kernel reads by these ids without a look at the end of the table.
+                let end = ids.iter().max().map_or(0, |last| last + 1);
+                let rows = table.dims()[1];
+                assert!(end <= rows, "position {end} of a table of {rows} rows");
+                let on_card = indices(&ids, &table.device()).reshape([ids.len() / seq, seq]);
+                ids_of(table, on_card)
+            }
+            Addend::GatherOnDevice { table, ids } => ids_of(table, ids),
+            rows => Self::Rows {
+                rows: primitive(rows.into_tensor()),
+            },
+        }
+    }
+}
+
 /// What a graphics card computes in one launch each.
 ///
-/// The shapes of rotations are those of [`crate::rotate::turn`]; `rows` are `f32`.
+/// The shapes of rotations are those of [`crate::rotate::turn`]; the angles are [`Angles`].
 #[backend_extension(Cube, Fusion)]
 pub trait Kernels: Backend {
     /// Rotates pairs of columns of `x`.
     #[fusion(dtype = x, shape = x)]
     fn pe_rotate(
         x: FloatTensor<Self>,
-        rows: FloatTensor<Self>,
+        #[extension_type] angles: Angles<Self>,
         layout: Layout,
         turn: Turn,
     ) -> FloatTensor<Self>;
 
     /// Rotates queries and keys, which may differ in their number of heads, by the same rows.
-    #[fusion(meta = |q, k, _rows, _layout, _turn| (q.clone(), k.clone()))]
+    #[fusion(meta = |q, k, _angles, _layout, _turn| (q.clone(), k.clone()))]
     fn pe_rotate_both(
         q: FloatTensor<Self>,
         k: FloatTensor<Self>,
-        rows: FloatTensor<Self>,
+        #[extension_type] angles: Angles<Self>,
         layout: Layout,
         turn: Turn,
     ) -> (FloatTensor<Self>, FloatTensor<Self>);
@@ -152,7 +189,7 @@ pub trait Kernels: Backend {
     #[fusion(dtype = x, shape = x)]
     fn pe_rotate_heads(
         x: FloatTensor<Self>,
-        rows: FloatTensor<Self>,
+        #[extension_type] angles: Angles<Self>,
         heads: usize,
         layout: Layout,
         turn: Turn,
@@ -203,31 +240,31 @@ fn strip_spec(gradient: &TensorSpec) -> TensorSpec {
 impl Kernels for CubeBackend {
     fn pe_rotate(
         x: FloatTensor<Self>,
-        rows: FloatTensor<Self>,
+        angles: Angles<Self>,
         layout: Layout,
         turn: Turn,
     ) -> FloatTensor<Self> {
-        rotation::one(x, rows, layout, turn)
+        rotation::one(x, angles, layout, turn)
     }
 
     fn pe_rotate_both(
         q: FloatTensor<Self>,
         k: FloatTensor<Self>,
-        rows: FloatTensor<Self>,
+        angles: Angles<Self>,
         layout: Layout,
         turn: Turn,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        rotation::both(q, k, rows, layout, turn)
+        rotation::both(q, k, angles, layout, turn)
     }
 
     fn pe_rotate_heads(
         x: FloatTensor<Self>,
-        rows: FloatTensor<Self>,
+        angles: Angles<Self>,
         heads: usize,
         layout: Layout,
         turn: Turn,
     ) -> FloatTensor<Self> {
-        rotation::first_heads(x, rows, heads, layout, turn)
+        rotation::first_heads(x, angles, heads, layout, turn)
     }
 
     fn pe_spread(strip: FloatTensor<Self>, queries: usize, keys: usize) -> FloatTensor<Self> {
@@ -269,12 +306,19 @@ impl Kernels for CubeBackend {
 /// # Panics
 ///
 /// When these are not the shapes.
-pub(crate) fn rotate(x: Tensor<4>, rows: Tensor<3>, layout: Layout, turn: Turn) -> Tensor<4> {
+pub(crate) fn rotate(x: Tensor<4>, rows: Addend, layout: Layout, turn: Turn) -> Tensor<4> {
     check_rotation(x.dims(), x.dims()[1], rows.dims());
-    let rows = primitive(rows);
+    let angles = Angles::new(rows);
     apply([Operand::of(x)], |[x]| {
-        let y = Cube::pe_rotate(x, rows.clone(), layout, turn);
-        (y, Rotation { rows, layout, turn })
+        let y = Cube::pe_rotate(x, angles.clone(), layout, turn);
+        (
+            y,
+            Rotation {
+                angles,
+                layout,
+                turn,
+            },
+        )
     })
     .tensor()
 }
@@ -283,17 +327,21 @@ pub(crate) fn rotate(x: Tensor<4>, rows: Tensor<3>, layout: Layout, turn: Turn) 
 pub(crate) fn rotate_both(
     q: Tensor<4>,
     k: Tensor<4>,
-    rows: Tensor<3>,
+    rows: Addend,
     layout: Layout,
     turn: Turn,
 ) -> (Tensor<4>, Tensor<4>) {
     for x in [&q, &k] {
         check_rotation(x.dims(), x.dims()[1], rows.dims());
     }
-    let rows = primitive(rows);
+    let angles = Angles::new(rows);
     let [q, k] = apply_each([Operand::of(q), Operand::of(k)], |[q, k]| {
-        let (q, k) = Cube::pe_rotate_both(q, k, rows.clone(), layout, turn);
-        let kept = Rotation { rows, layout, turn };
+        let (q, k) = Cube::pe_rotate_both(q, k, angles.clone(), layout, turn);
+        let kept = Rotation {
+            angles,
+            layout,
+            turn,
+        };
         [(q, kept.clone()), (k, kept)]
     });
     (q.tensor(), k.tensor())
@@ -302,17 +350,21 @@ pub(crate) fn rotate_both(
 /// [`rotate`] for the first `heads` heads of a projection, `[batch, seq, heads, d_head]`.
 pub(crate) fn rotate_heads(
     x: Tensor<4>,
-    rows: Tensor<3>,
+    rows: Addend,
     heads: usize,
     layout: Layout,
     turn: Turn,
 ) -> Tensor<4> {
     let [batch, seq, all, d_head] = x.dims();
     check_rotation([batch, all, seq, d_head], heads, rows.dims());
-    let rows = primitive(rows);
+    let angles = Angles::new(rows);
     apply([Operand::of(x)], |[x]| {
-        let y = Cube::pe_rotate_heads(x, rows.clone(), heads, layout, turn);
-        let rotation = Rotation { rows, layout, turn };
+        let y = Cube::pe_rotate_heads(x, angles.clone(), heads, layout, turn);
+        let rotation = Rotation {
+            angles,
+            layout,
+            turn,
+        };
         (y, RotationOfHeads { rotation, heads })
     })
     .tensor()
@@ -348,7 +400,7 @@ fn primitive(rows: Tensor<3>) -> FloatTensor<Cube> {
 
 #[derive(Clone, Debug)]
 struct Rotation {
-    rows: FloatTensor<Cube>,
+    angles: Angles<Cube>,
     layout: Layout,
     turn: Turn,
 }
@@ -357,7 +409,7 @@ impl Operation<Cube, 1> for Rotation {
     fn backward(self, gradient: FloatTensor<Cube>) -> [FloatTensor<Cube>; 1] {
         // The transpose of a rotation is its inverse.
         let turn = self.turn.inverse();
-        [Cube::pe_rotate(gradient, self.rows, self.layout, turn)]
+        [Cube::pe_rotate(gradient, self.angles, self.layout, turn)]
     }
 }
 
@@ -369,10 +421,14 @@ struct RotationOfHeads {
 
 impl Operation<Cube, 1> for RotationOfHeads {
     fn backward(self, gradient: FloatTensor<Cube>) -> [FloatTensor<Cube>; 1] {
-        let Rotation { rows, layout, turn } = self.rotation;
+        let Rotation {
+            angles,
+            layout,
+            turn,
+        } = self.rotation;
         let turn = turn.inverse();
         [Cube::pe_rotate_heads(
-            gradient, rows, self.heads, layout, turn,
+            gradient, angles, self.heads, layout, turn,
         )]
     }
 }

@@ -1,6 +1,8 @@
 //! The rotation of [`crate::rotate::turn`]: one thread per vector of columns.
 
 use burn::backend::TensorMetadata;
+use burn::tensor::DType;
+use burn_cubecl::CubeBackend;
 use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
 use burn_cubecl::tensor::CubeTensor;
@@ -9,7 +11,8 @@ use cubecl::ir::ElemType;
 use cubecl::prelude::*;
 use cubecl::std::FastDivmod;
 
-use super::element::element;
+use super::Angles;
+use super::element::{element, element_of_ids};
 use crate::layout::{Layout, Turn};
 
 /// What is known of a rotation when its kernel is compiled.
@@ -23,7 +26,7 @@ struct Plan {
     copied: usize,
     interleaved: bool,
     inverse: bool,
-    /// One row of angles per token serves the whole batch.
+    /// One row of angles, or one id of a row, per token serves the whole batch.
     shared: bool,
     /// For heads side by side, which lie together in memory: how many of them are rotated. The others are
     /// copied, or left where they are.
@@ -50,11 +53,40 @@ impl Plan {
     }
 }
 
+/// Where the row of angles of a token starts.
+#[cube]
+fn start_of_row<I: Int>(
+    rows: &Tensor<f32>,
+    ids: ComptimeOption<&Tensor<I>>,
+    batch: usize,
+    token: usize,
+    #[comptime] shared: bool,
+) -> usize {
+    #[comptime]
+    match ids {
+        ComptimeOption::Some(ids) => {
+            let mut at = token * ids.stride(1);
+            if comptime!(!shared) {
+                at += batch * ids.stride(0);
+            }
+            usize::cast_from(ids[at]) * rows.stride(1)
+        }
+        ComptimeOption::None => {
+            let mut start = token * rows.stride(1);
+            if comptime!(!shared) {
+                start += batch * rows.stride(0);
+            }
+            start
+        }
+    }
+}
+
 /// Rotates the columns of one thread.
 #[cube]
-fn turn_columns<E: Float, N: Size>(
+fn turn_columns<E: Float, I: Int, N: Size>(
     x: &Tensor<Vector<E, N>>,
     rows: &Tensor<f32>,
+    ids: ComptimeOption<&Tensor<I>>,
     y: &mut Tensor<Vector<E, N>>,
     thread: usize,
     heads: FastDivmod<usize>,
@@ -77,10 +109,7 @@ fn turn_columns<E: Float, N: Size>(
     let turns = head < comptime!(plan.first_heads.unwrap_or(usize::MAX >> 33));
     let from = (batch * x.stride(0) + head * x.stride(1) + token * x.stride(2)) / n;
     let to = (batch * y.stride(0) + head * y.stride(1) + token * y.stride(2)) / n;
-    let mut angles = token * rows.stride(1);
-    if comptime!(!plan.shared) {
-        angles += batch * rows.stride(0);
-    }
+    let angles = start_of_row::<I>(rows, ids, batch, token, comptime!(plan.shared));
     if !turns {
         if comptime!(plan.within()) {
             y[to + column] = x[from + column];
@@ -144,26 +173,28 @@ fn turn_columns<E: Float, N: Size>(
 }
 
 #[cube(launch_unchecked, address_type = "dynamic")]
-fn turn_one<E: Float, N: Size>(
+fn turn_one<E: Float, I: Int, N: Size>(
     x: &Tensor<Vector<E, N>>,
     rows: &Tensor<f32>,
+    ids: ComptimeOption<&Tensor<I>>,
     y: &mut Tensor<Vector<E, N>>,
     threads: usize,
     heads: FastDivmod<usize>,
     seq: FastDivmod<usize>,
     #[comptime] plan: Plan,
-    #[define(E)] _dtype: ElemType,
+    #[define(E, I)] _dtypes: [ElemType; 2],
 ) {
     if ABSOLUTE_POS < threads {
-        turn_columns::<E, N>(x, rows, y, ABSOLUTE_POS, heads, seq, plan);
+        turn_columns::<E, I, N>(x, rows, ids, y, ABSOLUTE_POS, heads, seq, plan);
     }
 }
 
 #[cube(launch_unchecked, address_type = "dynamic")]
-fn turn_both<E: Float, N: Size>(
+fn turn_both<E: Float, I: Int, N: Size>(
     q: &Tensor<Vector<E, N>>,
     k: &Tensor<Vector<E, N>>,
     rows: &Tensor<f32>,
+    ids: ComptimeOption<&Tensor<I>>,
     turned_q: &mut Tensor<Vector<E, N>>,
     turned_k: &mut Tensor<Vector<E, N>>,
     threads_of_q: usize,
@@ -173,13 +204,22 @@ fn turn_both<E: Float, N: Size>(
     seq: FastDivmod<usize>,
     #[comptime] plan_of_q: Plan,
     #[comptime] plan_of_k: Plan,
-    #[define(E)] _dtype: ElemType,
+    #[define(E, I)] _dtypes: [ElemType; 2],
 ) {
     if ABSOLUTE_POS < threads_of_q {
-        turn_columns::<E, N>(q, rows, turned_q, ABSOLUTE_POS, heads_of_q, seq, plan_of_q);
+        turn_columns::<E, I, N>(
+            q,
+            rows,
+            ids,
+            turned_q,
+            ABSOLUTE_POS,
+            heads_of_q,
+            seq,
+            plan_of_q,
+        );
     } else if ABSOLUTE_POS < threads {
         let thread = ABSOLUTE_POS - threads_of_q;
-        turn_columns::<E, N>(k, rows, turned_k, thread, heads_of_k, seq, plan_of_k);
+        turn_columns::<E, I, N>(k, rows, ids, turned_k, thread, heads_of_k, seq, plan_of_k);
     }
 }
 
@@ -225,8 +265,8 @@ impl Side {
         sizes.filter(fits).max().unwrap_or(1)
     }
 
-    fn plan(&self, rows: &CubeTensor, vector: usize, layout: Layout, turn: Turn) -> Plan {
-        let width = rows.meta.shape()[2];
+    fn plan(&self, rows: &Rows, vector: usize, layout: Layout, turn: Turn) -> Plan {
+        let width = rows.width();
         Plan {
             vector,
             pairs: width / 2,
@@ -236,7 +276,7 @@ impl Side {
             },
             interleaved: layout == Layout::Interleaved,
             inverse: turn == Turn::Inverse,
-            shared: rows.meta.shape()[0] == 1,
+            shared: rows.batch() == 1,
             first_heads: None,
         }
     }
@@ -263,7 +303,7 @@ impl Side {
     /// Rotates `heads` heads of this side alone.
     fn launch(
         self,
-        rows: CubeTensor,
+        rows: Rows,
         addresses: AddressType,
         output: TensorArg,
         heads: usize,
@@ -273,10 +313,11 @@ impl Side {
         let threads = batch * heads * seq * plan.threads();
         let client = self.x.client.clone();
         let cube_dim = CubeDim::new(&client, threads);
-        let dtype = element(self.x.dtype);
+        let dtypes = [element(self.x.dtype), rows.type_of_ids()];
         // SAFETY: a thread reads and writes one vector of columns, or the two of its pairs, of one of batch · heads · seq rows,
         // and no other thread does. The columns are inside the `d_head` of a row, as the width of the angles is at most that;
-        // there is a row of angles for each token, in each sequence or in one for all (`check_rotation`).
+        // there is a row of angles for each token, in each sequence or in one for all (`check_rotation`), or the id of one
+        // that the table has (`Angles::new`).
         unsafe {
             turn_one::launch_unchecked(
                 &client,
@@ -285,34 +326,65 @@ impl Side {
                 addresses,
                 plan.vector,
                 self.x.into_tensor_arg(),
-                rows.into_tensor_arg(),
+                rows.table.into_tensor_arg(),
+                rows.ids.map(CubeTensor::into_tensor_arg).into(),
                 output,
                 threads,
                 heads,
                 seq,
                 plan,
-                dtype,
+                dtypes,
             );
         }
     }
 }
 
-/// Rows as the kernel takes them, and the size of the addresses that reach them and the sides.
-fn contiguous(rows: CubeTensor, sides: &[&Side]) -> (CubeTensor, AddressType) {
-    let rows = match rows.meta.strides()[2] == 1 {
-        true => rows,
-        false => into_contiguous(rows),
-    };
-    let of_sides = sides.iter().map(|side| side.x.required_address_type());
-    let addresses = of_sides.max().unwrap_or_default();
-    let addresses = addresses.max(rows.required_address_type());
-    (rows, addresses)
+/// Angles as the kernels take them.
+struct Rows {
+    /// `[1 or batch, seq, width]`, or with ids `[1, rows, width]`; the columns of a row lie side by side.
+    table: CubeTensor,
+    /// `[1 or batch, seq]`
+    ids: Option<CubeTensor>,
 }
 
-pub(super) fn one(x: CubeTensor, rows: CubeTensor, layout: Layout, turn: Turn) -> CubeTensor {
+impl Rows {
+    /// With the size of the addresses that reach them and the sides.
+    fn new(angles: Angles<CubeBackend>, sides: &[&Side]) -> (Self, AddressType) {
+        let (table, ids) = match angles {
+            Angles::Rows { rows } => (rows, None),
+            Angles::ById { table, ids } => (table, Some(ids)),
+        };
+        let table = match table.meta.strides()[2] == 1 {
+            true => table,
+            false => into_contiguous(table),
+        };
+        let all = sides.iter().map(|side| &side.x).chain([&table]).chain(&ids);
+        let addresses = all.map(CubeTensor::required_address_type).max();
+        (Self { table, ids }, addresses.unwrap_or_default())
+    }
+
+    fn width(&self) -> usize {
+        self.table.meta.shape()[2]
+    }
+
+    fn batch(&self) -> usize {
+        self.ids.as_ref().unwrap_or(&self.table).meta.shape()[0]
+    }
+
+    fn type_of_ids(&self) -> ElemType {
+        element_of_ids(self.ids.as_ref().map_or(DType::I32, |ids| ids.dtype))
+    }
+}
+
+pub(super) fn one(
+    x: CubeTensor,
+    angles: Angles<CubeBackend>,
+    layout: Layout,
+    turn: Turn,
+) -> CubeTensor {
     let side = Side::new(x);
-    let (rows, addresses) = contiguous(rows, &[&side]);
-    let vector = side.vector(rows.meta.shape()[2], layout);
+    let (rows, addresses) = Rows::new(angles, &[&side]);
+    let vector = side.vector(rows.width(), layout);
     let plan = side.plan(&rows, vector, layout, turn);
     let [_, heads, _, _] = side.x.meta.shape().dims();
     let (y, output) = side.output(0);
@@ -323,13 +395,13 @@ pub(super) fn one(x: CubeTensor, rows: CubeTensor, layout: Layout, turn: Turn) -
 pub(super) fn both(
     q: CubeTensor,
     k: CubeTensor,
-    rows: CubeTensor,
+    angles: Angles<CubeBackend>,
     layout: Layout,
     turn: Turn,
 ) -> (CubeTensor, CubeTensor) {
     let (q, k) = (Side::new(q), Side::new(k));
-    let (rows, addresses) = contiguous(rows, &[&q, &k]);
-    let width = rows.meta.shape()[2];
+    let (rows, addresses) = Rows::new(angles, &[&q, &k]);
+    let width = rows.width();
     let vector = q.vector(width, layout).min(k.vector(width, layout));
     let plan_of_q = q.plan(&rows, vector, layout, turn);
     let plan_of_k = k.plan(&rows, vector, layout, turn);
@@ -341,7 +413,7 @@ pub(super) fn both(
     let [_, heads_of_k, _, _] = k.x.meta.shape().dims();
     let (turned_q, output_q) = q.output(0);
     let (turned_k, output_k) = k.output(1);
-    let dtype = element(q.x.dtype);
+    let dtypes = [element(q.x.dtype), rows.type_of_ids()];
     // SAFETY: as in `Side::launch`: the angles fit to queries and to keys, each with its own heads, and both have the tokens
     // of the angles. The memory of queries and keys that are written is not shared.
     unsafe {
@@ -353,7 +425,8 @@ pub(super) fn both(
             vector,
             q.x.into_tensor_arg(),
             k.x.into_tensor_arg(),
-            rows.into_tensor_arg(),
+            rows.table.into_tensor_arg(),
+            rows.ids.map(CubeTensor::into_tensor_arg).into(),
             output_q,
             output_k,
             threads_of_q,
@@ -363,7 +436,7 @@ pub(super) fn both(
             seq,
             plan_of_q,
             plan_of_k,
-            dtype,
+            dtypes,
         );
     }
     (turned_q, turned_k)
@@ -372,13 +445,13 @@ pub(super) fn both(
 /// The rotation of the first `heads` heads of `x`, which is `[batch, seq, heads, d_head]`.
 pub(super) fn first_heads(
     x: CubeTensor,
-    rows: CubeTensor,
+    angles: Angles<CubeBackend>,
     heads: usize,
     layout: Layout,
     turn: Turn,
 ) -> CubeTensor {
     let mut side = Side::new(x);
-    let (rows, addresses) = contiguous(rows, &[&side]);
+    let (rows, addresses) = Rows::new(angles, &[&side]);
     let (y, mut output) = side.output(0);
     // From here on as `[batch, heads, seq, d_head]`.
     side.x.meta.swap(1, 2);
@@ -392,7 +465,7 @@ pub(super) fn first_heads(
             handle.shape.swap(1, 2);
         }
     }
-    let vector = side.vector(rows.meta.shape()[2], layout);
+    let vector = side.vector(rows.width(), layout);
     let plan = Plan {
         first_heads: Some(heads),
         ..side.plan(&rows, vector, layout, turn)

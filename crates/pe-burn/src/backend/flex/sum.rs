@@ -21,7 +21,10 @@ use crate::backend::threads;
 pub(crate) fn adds(x: &Tensor<3>, encoding: &Addend, len: usize) -> bool {
     match encoding {
         // For few elements Burn is as fast.
-        Addend::Tensor(encoding) => len > PARALLEL_FROM && supports(x) && supports(encoding),
+        Addend::Tensor(encoding)
+        | Addend::GatherOnDevice {
+            table: encoding, ..
+        } => len > PARALLEL_FROM && supports(x) && supports(encoding),
         Addend::Slice { .. } | Addend::Gather { .. } => supports(x),
     }
 }
@@ -61,6 +64,10 @@ pub(crate) fn add(x: Tensor<3>, encoding: Addend, scale: Option<f64>) -> Tensor<
             let table = constant(table);
             let rows = &elements(&table)[start * d_model..][..seq * d_model];
             add_constant(x, Added::Slice(rows), scale)
+        }
+        ids @ Addend::GatherOnDevice { .. } => {
+            let rows = constant(ids.into_tensor()).to_contiguous();
+            add_constant(x, Added::Slice(elements(&rows)), scale)
         }
         Addend::Gather { table, ids, .. } => {
             let [_, _, width] = x.dims();
