@@ -299,10 +299,13 @@ fn of_one_name(names: &[String]) -> Vec<String> {
 mod tests {
     use super::super::records::names_of;
     use super::*;
-    use crate::data::testing::{Says, reading};
+    use crate::data::testing::Says;
 
     fn checked(text: &str, label: Option<&str>) -> Result<Vec<String>, String> {
-        let reading = reading(|r| r.label = label.map(String::from));
+        let reading = Reading {
+            label: label.map(String::from),
+            ..Reading::default()
+        };
         let (names, line) = names_of(text, ',', false).unwrap();
         let survey = survey(text, ',', (&names, line), &reading);
         survey
@@ -383,8 +386,13 @@ mod tests {
                 Some("names columns by numbers"),
             ),
             (table("0,1,label", flower), None, None),
-            // An index without a name.
+            // An index without a name, and what pandas calls such a column.
             (table(",petal,label", iris), None, None),
+            (
+                table("Month,0", |row| format!("2016-{row:02},{row}.5")),
+                None,
+                None,
+            ),
             (
                 table("country,2019,2020,2021", |row| format!("c{row},1,2,3")),
                 None,
