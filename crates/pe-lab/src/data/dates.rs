@@ -24,7 +24,7 @@ pub(super) enum Clock {
     Numbers,
     /// Dates that say themselves which part is the month.
     Dates,
-    /// Dates of eight digits: year, month and day.
+    /// Year, month and day.
     EightDigits,
     /// Dates such as `17/5/2024`.
     DayFirst,
@@ -129,8 +129,7 @@ impl Seen {
 
     /// Whether every cell is a date.
     pub fn is_dates(&self) -> bool {
-        let most = self.dates().max(self.eight_digits);
-        self.cells > 0 && most == self.cells
+        self.cells > 0 && self.dates().max(self.eight_digits) == self.cells
     }
 
     fn dates(&self) -> usize {
@@ -466,8 +465,8 @@ mod tests {
         assert!(seen(&most).is_mostly_dates() && !seen(&most).is_dates());
         most[0] = "7";
         assert!(!seen(&most).is_mostly_dates());
-        let doubtful = seen(&["02/03/2024", "03/04/2024"]);
-        assert_eq!(doubtful.clock(), Err("02/03/2024".to_string()));
+        let either = seen(&["02/03/2024", "03/04/2024"]).clock();
+        assert_eq!(either, Err("02/03/2024".to_string()));
         assert!(!seen(&["2024-02", "2024-02"]).goes_forward());
         assert_eq!(Clock::DayFirst.parse("01/02/1970"), Some(31.0));
         assert_eq!(Clock::MonthFirst.parse("01/02/1970"), Some(1.0));
