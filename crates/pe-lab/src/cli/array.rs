@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::terminal::print_exact;
 use crate::ask::{Plan, StudySpec};
+use crate::data::shell_word;
 use crate::error::LabError;
 use crate::folder::StudyFolder;
 
@@ -82,10 +83,10 @@ impl ArrayArgs {
         let program = std::env::current_exe().map_err(LabError::file("pe-lab".as_ref()))?;
         let out = absolute(&self.out)?;
         Ok(Words {
-            program: quoted(&absolute(&program)?),
-            study: quoted(&absolute(&self.study)?),
-            whole: quoted(&format!("{out}/study")),
-            out: quoted(&out),
+            program: shell_word(&absolute(&program)?),
+            study: shell_word(&absolute(&self.study)?),
+            whole: shell_word(&format!("{out}/study")),
+            out: shell_word(&out),
         })
     }
 
@@ -170,31 +171,9 @@ fi
     fi
     exit "$code"
 }}"#,
-            merge = quoted(&merge),
-            again = quoted(&format!("{out}/array.sbatch")),
+            merge = shell_word(&merge),
+            again = shell_word(&format!("{out}/array.sbatch")),
         ));
         Ok(0)
-    }
-}
-
-/// The text as one word of a shell.
-fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.,:".contains(c);
-    match !text.is_empty() && text.chars().all(plain) {
-        true => text.to_string(),
-        false => format!("'{}'", text.replace('\'', r"'\''")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_word_is_quoted_where_the_shell_would_read_more_into_it() {
-        assert_eq!(quoted("/a/b-1.toml"), "/a/b-1.toml");
-        assert_eq!(quoted("my study; rm x"), "'my study; rm x'");
-        assert_eq!(quoted("it's"), r"'it'\''s'");
-        assert_eq!(quoted(""), "''");
     }
 }

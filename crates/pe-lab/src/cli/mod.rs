@@ -27,7 +27,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::ask::{Lab, OTHER_SCALINGS, REFUSED, Scheme, Tasks};
+use crate::ask::{Lab, ModelSpec, OTHER_SCALINGS, REFUSED, Scheme, Tasks};
 use crate::console::tell;
 use crate::device;
 use crate::error::LabError;
@@ -274,6 +274,16 @@ fn list_schemes() {
     for name in Scheme::names() {
         print_line(&format!("{name:<22} {}", Scheme::description(name)));
     }
+    let model = ModelSpec::default();
+    let takes_times = |name: &&str| {
+        let scheme = Scheme::by_name(name, &model, 64);
+        scheme.is_ok_and(|scheme| scheme.takes_times())
+    };
+    let of_times: Vec<&str> = Scheme::names().filter(takes_times).collect();
+    print_line(&format!(
+        "\nPositions may be real numbers, such as times, of {}; the others get 0, 1, 2, …",
+        of_times.join(", ")
+    ));
     print_line(SETTINGS);
     print_line("\nSchemes and scalings of pe-burn that are not here:");
     for (name, why) in REFUSED.iter().chain(&OTHER_SCALINGS) {

@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use std::hash::BuildHasher;
 
 use super::dates::Seen;
+use super::error::{Problem, SHOWN};
 use super::numbers::{finite, is_missing};
-use super::quote::shorten;
+use super::quote::{column_called, grouped, shorten};
 
 /// A cell that occurs again before so many different ones were seen occurs again soon. Of a column with numbers that are not whole
 /// no more are remembered.
@@ -14,6 +15,9 @@ const REMEMBERED: usize = 1_000;
 
 /// A column with more than this share of cells that hold several words is a text.
 const TEXT_SHARE: f64 = 0.1;
+
+/// In a column of measurements, at most one cell in this many is no number.
+const ODD: usize = 10;
 
 /// The fewest cells that say something by being all different.
 const FEWEST_DIFFERENT: usize = 20;
@@ -23,8 +27,13 @@ pub(super) fn number(cell: &str, has_comma: bool) -> Option<f64> {
     match has_comma && cell.contains(',') {
         false => finite(cell),
         true if cell.contains('.') => None,
-        true => finite(&cell.replacen(',', ".", 1)),
+        true => finite(&with_point(cell)),
     }
+}
+
+/// A number with a decimal point in place of a decimal comma.
+pub(super) fn with_point(cell: &str) -> String {
+    cell.replacen(',', ".", 1)
 }
 
 /// Whether the numbers of a column rise by equal steps, as those of a clock do.
@@ -94,7 +103,7 @@ pub(super) struct Column {
     /// The hashes of its cells, until one occurs twice, and how many there were then.
     different: HashSet<u64>,
     repeats: Option<usize>,
-    // The rest is about series, in rows that can be read, and leaves out what is missing.
+    // The rest leaves out what is missing. Times are looked for in series, in rows that can be read.
     pub dates: Seen,
     pub clock: Steady,
     /// Numbers with a decimal point.
@@ -139,14 +148,16 @@ impl Column {
         }
         if is_missing(cell) {
             self.missing += 1;
-        } else if is_series {
-            self.add_present(line, cell, number);
+            return;
         }
+        if is_series {
+            self.dates.add(cell);
+            self.clock.add(cell, number);
+        }
+        self.add_present(line, cell, number);
     }
 
     fn add_present(&mut self, line: usize, cell: &str, plain: Option<f64>) {
-        self.dates.add(cell);
-        self.clock.add(cell, plain);
         let first = || Some((line, cell.to_string()));
         if plain.is_some() {
             self.with_point += usize::from(cell.contains('.'));
@@ -173,9 +184,21 @@ impl Column {
         2 * self.numbers > self.filled
     }
 
-    /// Whether each cell that is not empty is a number or says that it is missing.
+    /// Whether each cell that is not empty is a number, perhaps with a decimal comma, or says that it is missing.
     pub fn is_numbers_or_missing(&self) -> bool {
-        self.numbers + self.missing == self.filled
+        self.filled - self.numbers - self.missing
+            == if self.has_comma() { self.with_comma } else { 0 }
+    }
+
+    /// Whether a number is not whole.
+    pub fn has_fractions(&self) -> bool {
+        self.fractions > 0 || self.has_comma()
+    }
+
+    /// The first cell that is no number, with its line, where nearly all others are numbers and not all of them whole.
+    pub fn odd_one(&self) -> Option<String> {
+        let is_measured = self.has_fractions() && ODD * self.words <= self.filled;
+        self.word().filter(|_| is_measured)
     }
 
     /// Whether one of its first cells occurs again.
@@ -186,7 +209,15 @@ impl Column {
     /// Whether it has a different cell in each row, as the names of rows are. A number that is not whole names no row.
     pub fn is_all_different(&self) -> bool {
         let differ = self.repeats.is_none() && self.cells == self.filled;
-        differ && self.fractions == 0 && self.filled >= FEWEST_DIFFERENT
+        differ && !self.has_fractions() && self.filled >= FEWEST_DIFFERENT
+    }
+
+    /// Whether each of its times is later than the one before.
+    pub fn goes_forward(&self) -> bool {
+        match self.dates.is_numbers() {
+            true => self.clock.shortest > 0.0,
+            false => self.dates.goes_forward(),
+        }
     }
 
     /// Whether it holds any number.
@@ -217,6 +248,46 @@ impl Column {
         let (line, word) = self.word.as_ref()?;
         Some(format!("{} in line {line}", shorten(word)))
     }
+}
+
+/// What is to be said of columns that are read with decimal commas.
+pub(super) fn decimal_commas(
+    names: &[String],
+    columns: &[Column],
+    read: &[usize],
+) -> Result<Option<String>, Problem> {
+    let commas = read
+        .iter()
+        .filter_map(|at| Some((*at, columns[*at].comma()?)));
+    let commas: Vec<_> = commas.collect();
+    let Some((at, ((line, cell), _))) = commas.first() else {
+        return Ok(None);
+    };
+    if commas
+        .iter()
+        .all(|(_, (_, may_be_thousands))| *may_be_thousands)
+    {
+        return Err(Problem::Other(format!(
+            "line {line}: {} is {}, whose comma may be a decimal comma or mark thousands, and no other number tells; write numbers \
+             with a decimal point and without marks of thousands",
+            column_called(&names[*at]),
+            shorten(cell)
+        )));
+    }
+    let named: Vec<String> = commas
+        .iter()
+        .take(SHOWN)
+        .map(|(at, _)| column_called(&names[*at]))
+        .collect();
+    let more = match commas.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {} more", grouped(more)),
+    };
+    Ok(Some(format!(
+        "numbers with decimal commas, such as {} in line {line}: in {}{more}",
+        shorten(cell),
+        named.join(", ")
+    )))
 }
 
 #[cfg(test)]

@@ -8,11 +8,11 @@ use csv::StringRecord;
 
 use cells::{cells_or_numbers, doubts};
 
+use super::column::{decimal_commas, with_point};
 use super::error::{Problem, SHOWN, list as items};
 use super::header::{column, list};
-use super::quote::{grouped, shorten};
+use super::quote::{column_called, grouped, shell_word, shorten, typed};
 use super::reading::{Reading, TokenKind};
-use super::records::{each_row, single_blanks, sniffed};
 use super::rows::{Collector, Labels, Tokens};
 use super::sheet::{Form, Sheet};
 
@@ -53,8 +53,7 @@ pub(super) fn read(
     labels: Labels,
     rows: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
-    let (text, delimiter) = separated(text, reading, delimiter);
-    let sheet = Sheet::of(&text, reading, Form::Table(Some(delimiter)))?;
+    let sheet = Sheet::of(text, reading, Form::Table(delimiter))?;
     let mut layout = Layout::of(&sheet, reading, labels)?;
     if reading.tokens.is_none() {
         layout.kind = rows.settle(layout.kind);
@@ -64,39 +63,28 @@ pub(super) fn read(
     if reading.is_answer() {
         rows.write_labels(layout.kind);
     }
-    let separator = in_words(delimiter);
-    each_row(&text, delimiter, reading.no_header, |record, place| {
-        let (line, columns) = (place.first, sheet.names.len());
-        if !place.quoted_well {
-            rows.reject(line, || {
-                format!(
-                    "a double quote is not closed, so that the row goes on to line {}; close it, \
-                     or write \"\" for a quote inside quotes",
-                    place.last
-                )
-            });
-            return Ok(());
-        }
-        if record.len() > columns {
-            rows.reject(line, || {
-                format!(
-                    "{} fields, but {} {columns}; the first one too many is {}; put a field that \
-                     holds {separator} in double quotes",
-                    record.len(),
-                    match reading.no_header {
-                        true => "the first row has",
-                        false => "the header has",
-                    },
-                    shorten(&record[columns])
-                )
-            });
-            return Ok(());
-        }
+    let commas = layout.decimal_commas(reading);
+    let mut notes = layout.describe(reading);
+    notes.extend(decimal_commas(&sheet.names, &sheet.columns, &commas)?);
+    sheet.each(|line, row| {
+        let record = match row {
+            Ok(record) => record,
+            Err(what) => {
+                rows.reject(line, || what);
+                return Ok(());
+            }
+        };
         let label = layout.label.and_then(|label| record.get(label));
+        let is_comma = layout.label.is_some_and(|label| commas.contains(&label));
+        let label = match is_comma {
+            true => label.map(with_point).map(Cow::from),
+            false => label.map(Cow::from),
+        };
         let group = layout.group.map(|group| record.get(group).unwrap_or(""));
-        rows.take(line, labels.of(label), group, layout.tokens_of(record))
+        let tokens = layout.tokens_of(record, &commas);
+        rows.take(line, labels.of(label.as_deref()), group, tokens)
     })?;
-    Ok(layout.describe(reading, &separator))
+    Ok(notes)
 }
 
 /// The names of the columns that hold the tokens of labelled rows, in their order, and what a token is.
@@ -109,8 +97,7 @@ pub(super) fn token_columns(
     reading: &Reading,
     delimiter: Option<char>,
 ) -> Result<(Vec<String>, TokenKind), Problem> {
-    let (text, delimiter) = separated(text, reading, delimiter);
-    let sheet = Sheet::of(&text, reading, Form::Table(Some(delimiter)))?;
+    let sheet = Sheet::of(text, reading, Form::Table(delimiter))?;
     let layout = Layout::of(&sheet, reading, Labels::Needed)?;
     let names = layout.tokens.iter().map(|column| &sheet.names[*column]);
     let names: Vec<String> = names.cloned().collect();
@@ -124,27 +111,6 @@ pub(super) fn token_columns(
         }
     }
     Ok((names, layout.kind))
-}
-
-/// What separates the columns, and the text with one of it between columns.
-fn separated<'a>(
-    text: &'a str,
-    reading: &Reading,
-    delimiter: Option<char>,
-) -> (Cow<'a, str>, char) {
-    let delimiter = reading.delimiter.or(delimiter);
-    let delimiter = delimiter.unwrap_or_else(|| sniffed(text));
-    (single_blanks(text, delimiter), delimiter)
-}
-
-fn in_words(delimiter: char) -> String {
-    match delimiter {
-        ',' => "a comma".to_string(),
-        ';' => "a semicolon".to_string(),
-        '\t' => "a tab".to_string(),
-        ' ' => "blanks".to_string(),
-        other => format!("`{other}`"),
-    }
 }
 
 /// How many cells there are up to the last one that is not empty.
@@ -228,14 +194,36 @@ impl<'a> Layout<'a> {
         }
         let doubts = doubts(names, &others, columns, reading);
         if !doubts.is_empty() {
-            let longest = others.iter().copied().max_by_key(|c| columns[*c].texts);
-            let text = longest.filter(|column| columns[*column].is_text());
-            let text = text.unwrap_or(others[others.len() - 1]);
-            return Err(Problem::Other(in_doubt(&doubts, &names[text], names)));
+            return Err(Problem::Other(self.in_doubt(&doubts, &others)));
         }
-        let found = || cells_or_numbers(columns, &others, reading);
-        let kind = reading.tokens.unwrap_or_else(found);
+        let found = || cells_or_numbers(names, columns, &others, reading);
+        let kind = reading.tokens.map_or_else(found, Ok)?;
         Ok((others, kind))
+    }
+
+    /// Says which columns may not hold tokens, and how to name those that do.
+    fn in_doubt(&self, doubts: &[(usize, String)], others: &[usize]) -> String {
+        let (names, columns) = (&self.sheet.names, &self.sheet.columns);
+        let shown: Vec<&String> = doubts.iter().take(SHOWN).map(|(_, why)| why).collect();
+        let text = others.iter().copied().max_by_key(|c| columns[*c].texts);
+        let text = text.filter(|column| columns[*column].is_text());
+        let is_good = |at: &usize| doubts.iter().all(|(of, _)| of != at);
+        let good: Vec<usize> = others.iter().copied().filter(is_good).collect();
+        format!(
+            "{}\nSay where the tokens are: --text {} (the words of one column), or --columns {} (a token per cell; FIRST..LAST names \
+             a range of columns); --tokens cells, words or characters says what a token is. The columns are: {}",
+            items(
+                "not every column looks like a token:".into(),
+                doubts.len(),
+                &shown
+            ),
+            text.map_or("COLUMN".into(), |column| typed(&names[column])),
+            match good.len() {
+                0 | 1 => "A,B".into(),
+                _ => columns_typed(names, &good),
+            },
+            list(names)
+        )
     }
 
     /// The columns that `--columns` names, and what a token is.
@@ -251,7 +239,7 @@ impl<'a> Layout<'a> {
             (Some(kind), _) => kind,
             (None, [_]) => TokenKind::Words,
             (None, _) => match tokens.iter().find(|column| columns[**column].is_text()) {
-                None => cells_or_numbers(columns, &tokens, reading),
+                None => cells_or_numbers(names, columns, &tokens, reading)?,
                 Some(column) => {
                     return Err(Problem::Reading(format!(
                         "the cells of {} hold several words; say what a token is: --tokens \
@@ -293,23 +281,22 @@ pub(super) fn ranges(
     Ok(columns)
 }
 
-/// Says which columns may not hold tokens, and how to name those that do; `text` is most likely to hold a text.
-fn in_doubt(doubts: &[String], text: &str, names: &[String]) -> String {
-    let shown = &doubts[..doubts.len().min(SHOWN)];
-    format!(
-        "{}\nSay where the tokens are: --text {} (the words of one column), or --columns A,B (a token per cell; FIRST..LAST names \
-         a range of columns); --tokens cells, words or characters says what a token is. The columns are: {}",
-        items(
-            "not every column looks like a token:".into(),
-            doubts.len(),
-            shown
-        ),
-        match text.chars().count() > 40 {
-            true => shorten(text),
-            false => text.to_string(),
-        },
-        list(names)
-    )
+/// Some columns as they are typed behind `--columns`: the first and the last of many that stand beside each other.
+fn columns_typed(names: &[String], columns: &[usize]) -> String {
+    const NAMED: usize = 8;
+    let name = |at: &usize| names[*at].as_str();
+    let typed_as = match columns {
+        [first, .., last] if columns.len() > 2 && last - first == columns.len() - 1 => {
+            format!("{}..{}", name(first), name(last))
+        }
+        _ => columns
+            .iter()
+            .take(NAMED)
+            .map(name)
+            .collect::<Vec<_>>()
+            .join(","),
+    };
+    shell_word(&typed_as)
 }
 
 fn label_column(sheet: &Sheet<'_>, reading: &Reading) -> Result<usize, Problem> {
@@ -345,55 +332,83 @@ fn label_column(sheet: &Sheet<'_>, reading: &Reading) -> Result<usize, Problem> 
     let known = |name: &&String| LABEL_NAMES.contains(&name.to_ascii_lowercase().as_str());
     let likely = names.iter().find(known);
     Err(Problem::Other(format!(
-        "{} columns of the header (line {line}) are called `label`, and it takes exactly one; name it with --label {}, or say \
-         --no-header if the first line is a row like the others{}; the columns are: {}",
+        "{} columns of the header (line {line}) are called `label`, and it takes exactly one; {}{}; the columns are: {}",
         match named.len() {
             0 => "no".to_string(),
             count => count.to_string(),
         },
-        likely.map_or("COLUMN", String::as_str),
-        match series_in(sheet) {
-            None => String::new(),
-            Some((time, target)) => format!(
-                "; if the rows are measurements in the order of time, say what is to be predicted and where the times are, such \
-                 as --target {} --time {}",
-                shorten(&target),
-                shorten(&time)
+        match named.len() {
+            0 => format!(
+                "name it with --label {}, or say --no-header if the first line is a row like the others",
+                likely.map_or("COLUMN".into(), |name| typed(name))
             ),
+            _ => "give the others another name in the file".into(),
         },
+        series_in(sheet).map_or(String::new(), |how| format!("; {how}")),
         list(names)
     )))
 }
 
-/// The column of the times and one of numbers, if a table has both.
-fn series_in(sheet: &Sheet<'_>) -> Option<(String, String)> {
-    let names = &sheet.names;
-    let dates = |at: usize| &sheet.columns[at].dates;
+/// How to read a table that has a column of times as a series, or as several of them where times do not only go forward.
+fn series_in(sheet: &Sheet<'_>) -> Option<String> {
+    let (names, columns) = (&sheet.names, &sheet.columns);
     let is_time = |at: &usize| {
         let name = names[*at].to_ascii_lowercase();
-        dates(*at).is_dates() || (TIMES.contains(&name.as_str()) && dates(*at).is_numbers())
+        TIMES.contains(&name.as_str()) && columns[*at].dates.is_numbers()
     };
     let all = || 0..names.len();
-    let time = all()
-        .find(|at| dates(*at).is_dates())
-        .or_else(|| all().find(is_time));
-    let numbers = all().rfind(|at| Some(*at) != time && dates(*at).is_numbers());
-    let name = |at: usize| names[at].clone();
-    Some((name(time?), name(numbers?)))
+    let time = all().find(|at| columns[*at].dates.is_dates());
+    let time = time.or_else(|| all().find(is_time))?;
+    let others = || all().filter(|at| *at != time);
+    let is_channel = |at: &usize| !names[*at].is_empty() && columns[*at].dates.is_numbers();
+    let mut channels: Vec<usize> = others().filter(is_channel).collect();
+    let all_read = channels.len() == others().count();
+    let goes_forward = columns[time].goes_forward();
+    let time = typed(&names[time]);
+    if !goes_forward {
+        return Some(format!(
+            "if the rows are the steps of several series, say which of them a row belongs to, and the class of each, with --id COLUMN \
+             --label COLUMN --time {time}"
+        ));
+    }
+    let target = channels.pop()?;
+    Some(format!(
+        "if the rows are measurements in the order of time, say what is to be predicted and where the times are, such as --target {} \
+         --time {time}{}",
+        typed(&names[target]),
+        match (all_read, &channels[..]) {
+            (true, _) => String::new(),
+            (false, []) => format!(" --columns {}", typed(&names[target])),
+            (false, read) => format!(" --columns {}", columns_typed(names, read)),
+        }
+    ))
 }
 
 impl Layout<'_> {
-    /// The tokens of a row, up to its last cell that is not empty.
-    fn tokens_of(&self, record: &StringRecord) -> Tokens {
+    /// The columns that are read as numbers with decimal commas: of tokens that are numbers, and a label of numbers.
+    fn decimal_commas(&self, reading: &Reading) -> Vec<usize> {
+        let columns = &self.sheet.columns;
+        let tokens = self
+            .tokens
+            .iter()
+            .filter(|_| self.kind == TokenKind::Numbers);
+        let is_number = |at: &&usize| !reading.is_answer() && columns[**at].is_numbers_or_missing();
+        let all = tokens.chain(self.label.iter().filter(is_number)).copied();
+        all.filter(|at| columns[*at].has_comma()).collect()
+    }
+
+    /// The tokens of a row, up to its last cell that is not empty. `commas` are columns of decimal commas.
+    fn tokens_of(&self, record: &StringRecord, commas: &[usize]) -> Tokens {
         let cells = || {
             let cells = self.tokens.iter();
-            cells.map(|column| record.get(*column).unwrap_or("").trim())
+            cells.map(|column| (*column, record.get(*column).unwrap_or("").trim()))
         };
         let mut tokens = Tokens::default();
-        let filled = up_to_the_last_filled(cells());
-        for cell in cells().take(filled) {
+        let filled = up_to_the_last_filled(cells().map(|(_, cell)| cell));
+        for (column, cell) in cells().take(filled) {
             match cell {
                 "" => tokens.push_empty(),
+                _ if commas.contains(&column) => tokens.push(&with_point(cell)),
                 _ => Reading::split(self.kind, cell, |token| tokens.push(token)),
             }
         }
@@ -404,8 +419,8 @@ impl Layout<'_> {
     }
 
     /// Where the label and the tokens were found, and what was not read.
-    fn describe(&self, reading: &Reading, separator: &str) -> Vec<String> {
-        let name = |column: usize| shorten(&self.sheet.names[column]);
+    fn describe(&self, reading: &Reading) -> Vec<String> {
+        let name = |column: usize| column_called(&self.sheet.names[column]);
         let tokens = match self.tokens[..] {
             [column] => format!("column {}", name(column)),
             [first, second] => format!("the columns {} and {}", name(first), name(second)),
@@ -427,7 +442,7 @@ impl Layout<'_> {
             TokenKind::Bytes | TokenKind::U16 | TokenKind::U32 => "a token is an id",
         };
         let mut lines = vec![format!(
-            "{} from {}; tokens from {tokens}; {kind}{}; columns separated by {separator}{}",
+            "{} from {}; tokens from {tokens}; {kind}{}; columns separated by {}{}",
             reading.usual_label(),
             match self.label {
                 Some(label) => format!("column {}", name(label)),
@@ -437,6 +452,7 @@ impl Layout<'_> {
                 Some(group) => format!("; groups from column {}", name(group)),
                 None => String::new(),
             },
+            self.sheet.separator(),
             match reading.no_header {
                 true => "; no header",
                 false => "",

@@ -1,9 +1,10 @@
 //! Times as a column writes them: numbers, or dates.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt;
 
-use chrono::NaiveDate;
+use chrono::{Datelike, NaiveDate};
 
 use super::numbers::finite;
 
@@ -23,7 +24,7 @@ pub(super) enum Clock {
     Numbers,
     /// Dates that say themselves which part is the month.
     Dates,
-    /// Dates of eight digits: year, month and day.
+    /// Year, month and day.
     EightDigits,
     /// Dates such as `17/5/2024`.
     DayFirst,
@@ -76,14 +77,34 @@ impl Clock {
     }
 }
 
+/// What the dates of a column are if day and month stand in one order.
+#[derive(Clone, Debug, Default)]
+struct Order {
+    dates: usize,
+    last: f64,
+    /// Whether a date is not later than the one before.
+    goes_back: bool,
+    /// Whether a date is not the first of a month.
+    is_within_months: bool,
+}
+
+impl Order {
+    fn add(&mut self, date: f64) {
+        self.goes_back |= self.dates > 0 && date <= self.last;
+        let day = NaiveDate::from_epoch_days(date.floor() as i32);
+        self.is_within_months |= day.is_none_or(|day| day.day() != 1);
+        (self.dates, self.last) = (self.dates + 1, date);
+    }
+}
+
 /// What the cells of a column are, to tell how it writes times.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     cells: usize,
     pub numbers: usize,
     eight_digits: usize,
-    /// Dates if the day comes before the month, and if it comes after.
-    dates: [usize; 2],
+    /// What the cells are if the day comes before the month, and if it comes after.
+    orders: [Order; 2],
     /// A date that is another one then.
     either: Option<String>,
 }
@@ -98,8 +119,8 @@ impl Seen {
             return;
         }
         let both = [date(cell, false), date(cell, true)];
-        for (count, date) in self.dates.iter_mut().zip(&both) {
-            *count += usize::from(date.is_some());
+        for (order, date) in self.orders.iter_mut().zip(&both) {
+            date.iter().for_each(|(date, _)| order.add(*date));
         }
         if let ([Some((_, true)), _] | [_, Some((_, true))], None) = (&both, &self.either) {
             self.either = Some(cell.to_string());
@@ -108,14 +129,23 @@ impl Seen {
 
     /// Whether every cell is a date.
     pub fn is_dates(&self) -> bool {
-        let most = self.dates[0].max(self.dates[1]).max(self.eight_digits);
-        self.cells > 0 && most == self.cells
+        self.cells > 0 && self.dates().max(self.eight_digits) == self.cells
+    }
+
+    fn dates(&self) -> usize {
+        self.orders[0].dates.max(self.orders[1].dates)
+    }
+
+    /// Whether each date is later than the one before, in one order of day and month.
+    pub fn goes_forward(&self) -> bool {
+        let mut orders = self.orders.iter();
+        orders.any(|order| order.dates == self.dates() && !order.goes_back)
     }
 
     /// Whether every cell is a date, or so many are that the others are mistakes, such as a line of words at the end. Of dates of
     /// eight digits, which may be other numbers, every cell has to be one.
     pub fn is_mostly_dates(&self) -> bool {
-        let dates = self.dates[0].max(self.dates[1]);
+        let dates = self.dates();
         self.is_dates() || (dates > 0 && MOST * (self.cells - dates) <= self.cells)
     }
 
@@ -129,24 +159,29 @@ impl Seen {
         self.cells > 0 && self.numbers == self.cells
     }
 
-    /// How the column writes times: as most of its cells do. `None` if no cell is a time.
+    /// How the column writes times: as most of its cells do. Where all may begin with the day or with the month, the order is the one
+    /// in which times go forward, or that in which each is the first of a month. `None` if no cell is a time.
     ///
     /// # Errors
     ///
-    /// With a date that may begin with the day or with the month, where no other date tells which.
+    /// With a date that may begin with the day or with the month, where nothing tells which.
     pub fn clock(&self) -> Result<Option<Clock>, String> {
-        let [day_first, month_first] = self.dates;
-        Ok(match (&self.either, day_first.max(month_first)) {
-            (_, dates) if self.numbers > dates => Some(match self.eight_digits == self.numbers {
+        if self.numbers > self.dates() {
+            return Ok(Some(match self.eight_digits == self.numbers {
                 true => Clock::EightDigits,
                 false => Clock::Numbers,
-            }),
-            (_, 0) => None,
-            (None, _) => Some(Clock::Dates),
-            (Some(_), _) if day_first > month_first => Some(Clock::DayFirst),
-            (Some(_), _) if day_first < month_first => Some(Clock::MonthFirst),
-            (Some(date), _) => return Err(date.clone()),
-        })
+            }));
+        }
+        let Some(date) = &self.either else {
+            return Ok((self.dates() > 0).then_some(Clock::Dates));
+        };
+        let [day_first, month_first] = &self.orders;
+        let rank = |order: &Order| (order.dates, !order.goes_back, !order.is_within_months);
+        match rank(day_first).cmp(&rank(month_first)) {
+            Ordering::Greater => Ok(Some(Clock::DayFirst)),
+            Ordering::Less => Ok(Some(Clock::MonthFirst)),
+            Ordering::Equal => Err(date.clone()),
+        }
     }
 }
 
@@ -404,6 +439,20 @@ mod tests {
             (&["12/01/2024", "13/01/2024"], Some(Clock::DayFirst), true),
             (&["01/12/2024", "01/13/2024"], Some(Clock::MonthFirst), true),
             (&["12.01.2024", "11.01.2024"], Some(Clock::Dates), true),
+            // In one order alone times go forward.
+            (&["05/01/2024", "01/02/2024"], Some(Clock::DayFirst), true),
+            (&["01/05/2024", "02/01/2024"], Some(Clock::MonthFirst), true),
+            // The first of each month.
+            (
+                &["1/1/2024", "2/1/2024", "3/1/2024"],
+                Some(Clock::MonthFirst),
+                true,
+            ),
+            (
+                &["1/11/2024", "1/12/2024", "1/1/2025"],
+                Some(Clock::DayFirst),
+                true,
+            ),
             (&["soon", "later"], None, false),
             (&[], None, false),
         ] {
@@ -416,8 +465,9 @@ mod tests {
         assert!(seen(&most).is_mostly_dates() && !seen(&most).is_dates());
         most[0] = "7";
         assert!(!seen(&most).is_mostly_dates());
-        let doubtful = seen(&["01/01/2024", "01/02/2024"]);
-        assert_eq!(doubtful.clock(), Err("01/02/2024".to_string()));
+        let either = seen(&["02/03/2024", "03/04/2024"]).clock();
+        assert_eq!(either, Err("02/03/2024".to_string()));
+        assert!(!seen(&["2024-02", "2024-02"]).goes_forward());
         assert_eq!(Clock::DayFirst.parse("01/02/1970"), Some(31.0));
         assert_eq!(Clock::MonthFirst.parse("01/02/1970"), Some(1.0));
         assert_eq!(Clock::EightDigits.parse("19700102"), Some(1.0));

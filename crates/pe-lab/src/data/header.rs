@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::column::Column;
 use super::error::{Problem, SHOWN};
 use super::numbers::finite;
-use super::quote::{grouped, shorten};
+use super::quote::{column_called, grouped, shorten};
 use super::reading::Reading;
 use super::records::each_row;
 
@@ -73,7 +73,11 @@ fn unknown(flag: &'static str, name: &str, names: &[String], no_header: bool) ->
 /// The names of columns, or the first and the last of them.
 pub(super) fn list(names: &[String]) -> String {
     const NAMED: usize = 8;
-    let mut columns: Vec<String> = names.iter().take(NAMED).map(|name| shorten(name)).collect();
+    let mut columns: Vec<String> = names
+        .iter()
+        .take(NAMED)
+        .map(|name| column_called(name))
+        .collect();
     if names.len() > NAMED {
         columns.push(format!("and {} more", names.len() - NAMED));
     }
@@ -101,7 +105,8 @@ impl Below {
         // Times are asked of series, and of a table without a label, which may be one.
         let label = reading.label.as_deref().unwrap_or(reading.usual_label());
         let is_series = reading.target.is_some() || reading.id.is_some();
-        let asks_times = is_series || column(names, label).is_none();
+        let asks_times =
+            is_series || numbers_of(names, label).len() > 1 || column(names, label).is_none();
         let mut below = Self {
             columns: names.iter().map(|name| Column::new(name)).collect(),
             rows: 0,
@@ -218,7 +223,8 @@ fn numbers_among(names: &[String]) -> Vec<f64> {
 fn is_run(numbers: &[f64]) -> bool {
     let steps: Vec<f64> = numbers.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let Some(first) = steps.first() else {
-        return false;
+        // What pandas calls a column without a name.
+        return numbers == [0.0];
     };
     let equal = steps
         .iter()
@@ -293,10 +299,13 @@ fn of_one_name(names: &[String]) -> Vec<String> {
 mod tests {
     use super::super::records::names_of;
     use super::*;
-    use crate::data::testing::{Says, reading};
+    use crate::data::testing::Says;
 
     fn checked(text: &str, label: Option<&str>) -> Result<Vec<String>, String> {
-        let reading = reading(|r| r.label = label.map(String::from));
+        let reading = Reading {
+            label: label.map(String::from),
+            ..Reading::default()
+        };
         let (names, line) = names_of(text, ',', false).unwrap();
         let survey = survey(text, ',', (&names, line), &reading);
         survey
@@ -377,8 +386,13 @@ mod tests {
                 Some("names columns by numbers"),
             ),
             (table("0,1,label", flower), None, None),
-            // An index without a name.
+            // An index without a name, and what pandas calls such a column.
             (table(",petal,label", iris), None, None),
+            (
+                table("Month,0", |row| format!("2016-{row:02},{row}.5")),
+                None,
+                None,
+            ),
             (
                 table("country,2019,2020,2021", |row| format!("c{row},1,2,3")),
                 None,

@@ -1,7 +1,7 @@
 //! What a file looks like whose name does not say it, and what to do with it.
 
 use super::quote::{grouped, shorten};
-use super::records::{names_of, sniffed};
+use super::records::{names_of, single_blanks, sniffed};
 use super::{binary, packed};
 
 /// So many bytes of the beginning are looked at.
@@ -99,38 +99,58 @@ fn of_text(text: &str, is_cut: bool) -> String {
             .to_ascii_lowercase()
             .starts_with("@relation")
     };
+    let is_forecast = |line: &&str| line.to_ascii_lowercase().starts_with("@frequency");
+    if lines.iter().any(is_forecast) {
+        return "it looks like series to forecast, each on a line (.tsf), which is not read: write one of them as NAME.csv, with a \
+                row for each time"
+            .into();
+    }
     if lines.iter().any(is_relation) {
         return "it looks like ARFF: call it NAME.arff".into();
     }
     if begins(0, '@') && begins(2, '+') {
         return "it looks like FASTQ: call it NAME.fastq".into();
     }
-    table(&lines).unwrap_or_else(|| {
-        "it looks like a plain text: call it NAME.txt, or say --tokens characters to predict its next character".into()
-    })
+    match table(&lines) {
+        Some(table) => format!("it looks like {table}, or call it NAME.csv"),
+        None => "it looks like a plain text: call it NAME.txt, or say --tokens characters to predict its next character".into(),
+    }
 }
 
-/// A table has the same number of columns, two or more, on all lines.
+/// What the rows of a table look like, if a text begins with them: the same number of columns, two or more, on its first lines.
+pub(super) fn table_in(text: &str) -> Option<String> {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    table(&lines.take(LINES).collect::<Vec<_>>())
+}
+
 fn table(lines: &[&str]) -> Option<String> {
-    let delimiter = sniffed(lines[0]);
-    let of = |line: &&str| names_of(line, delimiter, false).map_or(0, |(names, _)| names.len());
-    let columns = of(&lines[0]);
-    if lines.len() < 2 || columns < 2 || lines.iter().any(|line| of(line) != columns) {
+    let text = lines.join("\n");
+    let delimiter = sniffed(&text);
+    let text = match delimiter {
+        ' ' => single_blanks(text.into()),
+        _ => text.into(),
+    };
+    let of = |line| names_of(line, delimiter, false).map_or(Vec::new(), |(names, _)| names);
+    let mut rows = text.lines().map(of);
+    let names = rows
+        .next()
+        .filter(|names| lines.len() > 1 && names.len() > 1)?;
+    if rows.any(|row| row.len() != names.len()) {
         return None;
     }
-    let (names, _) = names_of(lines[0], delimiter, false).ok()?;
     let mut shown: Vec<String> = names.iter().take(NAMED).map(|name| shorten(name)).collect();
     if names.len() > NAMED {
         shown.push("…".into());
     }
     let separator = match delimiter {
         '\t' => "tabs".to_string(),
+        ' ' => "blanks".to_string(),
         other => format!("`{other}`"),
     };
     Some(format!(
-        "it looks like a table of {} columns separated by {separator} ({}): say which one is the label with --label \
-         COLUMN, or call it NAME.csv",
-        grouped(columns),
+        "a table of {} columns separated by {separator} ({}): say which one is the label with --label COLUMN, and --no-header if the \
+         first line is a row like the others",
+        grouped(names.len()),
         shown.join(", ")
     ))
 }
@@ -145,7 +165,15 @@ mod tests {
         let long = "x,y\n".repeat(30_000);
         let tar = [vec![b'a'; 257], b"ustar\0".to_vec()].concat();
         let json = format!("[{}]", "1,".repeat(9));
-        let cases: [(&[u8], &str); 18] = [
+        let cases: [(&[u8], &str); 20] = [
+            (
+                b"  1.0   2.5e+00  3\n 10.0   2.5e-01  3\n",
+                "3 columns separated by blanks (`1.0`, `2.5e+00`, `3`)",
+            ),
+            (
+                b"@relation r\n@attribute series_name string\n@frequency yearly\n@data\nT1:1,2\n",
+                "series to forecast, each on a line (.tsf), which is not read",
+            ),
             (
                 b"a;b;c;d;e\r\n1;2;3;4;5\r\n",
                 "5 columns separated by `;` (`a`, `b`, `c`, `d`, `e`)",

@@ -108,7 +108,7 @@ pub use limits::{
 pub use next::check_train_length;
 pub use prediction::{ToPredict, Truth};
 pub use prepared::{digest as prepared_digest, task as prepared_task};
-pub(crate) use quote::shorten;
+pub(crate) use quote::{shell_word, shorten};
 pub use reading::{Objective, Reading, TokenKind};
 pub use series::co2;
 pub use spec::{DataSpec, FileSpec, Known, Source, digest, digest_of};
@@ -146,7 +146,19 @@ impl DataTask {
 }
 
 fn read(source: &Source) -> Result<DataTask, DataError> {
-    let beside = source.with_test_beside();
+    if texts::are_in(source) {
+        return texts::read(source).map_err(of(&source.file));
+    }
+    if images::are_in(source) && source.tokenizer.is_none() {
+        return images::read(source).map_err(of(&source.file));
+    }
+    let format = checked_format(&source.entry(&source.file), &source.reading);
+    let format = format.map_err(of(&source.file))?;
+    let is_text = matches!(format, Format::Text | Format::Ids);
+    if is_text {
+        refuse_other_tests(source, "a plain text, the last tenth").map_err(of(&source.file))?;
+    }
+    let beside = source.with_test_beside().filter(|_| !is_text);
     let found = beside.is_some();
     let source = beside.as_ref().unwrap_or(source);
     let Source {
@@ -156,17 +168,7 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         known,
         ..
     } = source;
-    if texts::are_in(source) {
-        return texts::read(source).map_err(of(file));
-    }
-    if images::are_in(source) && source.tokenizer.is_none() {
-        return images::read(source).map_err(of(file));
-    }
     let entry = source.entry(file);
-    let format = checked_format(&entry, reading).map_err(of(file))?;
-    if matches!(format, Format::Text | Format::Ids) {
-        refuse_other_tests(source, "a plain text, the last tenth").map_err(of(file))?;
-    }
     if source.tokenizer.is_some() || format.is_windowed(reading) {
         return windowed(source, format, known.as_ref()).map_err(of(file));
     }
@@ -183,11 +185,12 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
     } else if format == Format::Text && reading.is_next() {
         let made = next::of_text(&text.replace("\r\n", "\n"), &spec.file, reading);
         let (task, mut description) = made.map_err(of(file))?;
-        description.extend(first_windows(&task));
+        description.extend(as_table(&text).into_iter().chain(first_windows(&task)));
         (Made::Next(Arc::new(task)), description)
     } else if format == Format::Text {
         let made = MaskedText::new(&text.replace("\r\n", "\n"), &spec.file);
-        let (task, description) = made.map_err(of(file))?;
+        let (task, mut description) = made.map_err(of(file))?;
+        description.extend(as_table(&text));
         (Made::Text(Arc::new(task)), description)
     } else {
         let (tasks, description) = of_rows(source, found, &text, &mut spec)?;
@@ -336,6 +339,14 @@ fn windowed(source: &Source, format: Format, known: Option<&Known>) -> Result<Da
         packed: Vec::new(),
         made: Made::Next(Arc::new(task)),
     })
+}
+
+/// What is said of a text that may be a table.
+fn as_table(text: &str) -> Option<String> {
+    let table = looks::table_in(text)?;
+    Some(format!(
+        "it is read as a plain text, and looks like {table}"
+    ))
 }
 
 /// The first windows as they are read.

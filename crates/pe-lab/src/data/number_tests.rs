@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::*;
-use crate::data::testing::{Says, check_prepared, file, read, source, tested};
+use crate::data::testing::{Says, check_prepared, file, read, settings, source, tested};
 use crate::task::Input;
 
 /// Rows of three numbers, rising or falling, with a class.
@@ -52,6 +52,44 @@ fn cells_that_are_numbers_are_read_as_numbers() {
     let edges: Vec<f32> = values.iter().skip(1).step_by(2).copied().collect();
     assert_eq!(edges, [-1.0, 0.0, 0.0, 0.0, 1.0]);
     assert!(values.iter().all(|value| value.abs() < 4.0), "{values:?}");
+}
+
+#[test]
+fn decimal_commas_and_columns_between_blanks_are_read_as_points_and_commas_are() {
+    let batch = |text: &str, said: &str| {
+        let data = read("a.csv", text, "").unwrap();
+        data.says(said);
+        (data.labels().to_vec(), data.task().train_batch(1, 0, 16))
+    };
+    let plain = table(60);
+    let with_commas = |text: &str| {
+        text.replace(',', ";")
+            .replace('.', ",")
+            .replacen("0,500", "0,5", 1)
+    };
+    let (commas, numbers) = (
+        with_commas(&plain),
+        plain.replace("up", "1.5").replace("down", "2.5"),
+    );
+    let of_commas = with_commas(&numbers);
+    let aligned = plain.replace(',', "   ").replace('\n', "\n  ");
+    assert_eq!(
+        batch(
+            &commas,
+            "numbers with decimal commas, such as `0,5` in line 2: in `a`, `b`, `c`"
+        ),
+        batch(&plain, "columns separated by a comma")
+    );
+    assert_eq!(
+        batch(&of_commas, "in `a`, `b`, `c`, `label`"),
+        batch(&numbers, "a number is to be predicted")
+    );
+    assert_eq!(
+        batch(&aligned, "columns separated by blanks"),
+        batch(&plain, "read as numbers")
+    );
+    let wrong = read("a.csv", commas.replacen("0,5", "0,500", 1), "").unwrap_err();
+    wrong.says("line 2: `a` is `0,500`, whose comma may be a decimal comma or mark thousands");
 }
 
 #[test]
@@ -131,6 +169,20 @@ fn the_test_beside_the_training_is_used_and_that_is_said() {
     for sample in tested {
         assert!(new.samples.iter().any(|other| other.input == sample.input));
     }
+    // A text has no test file; what looks like rows is said, and how it is read as such.
+    let blanks = |rows| table(rows).split_once('\n').unwrap().1.replace(',', "   ");
+    let train = file(folder.path(), "Slopes_TRAIN.txt", blanks(200));
+    file(folder.path(), "Slopes_TEST.txt", blanks(40));
+    DataTask::load(&train).unwrap().says(
+        "it is read as a plain text, and looks like a table of 4 columns separated by blanks … --label COLUMN, and --no-header",
+    );
+    let rows = Source {
+        reading: settings("no_header = true; label = '4'"),
+        ..Source::from(train.as_path())
+    };
+    DataTask::read(&rows)
+        .unwrap()
+        .says("tested on the rows of Slopes_TEST.txt");
 }
 
 #[test]
@@ -178,7 +230,12 @@ fn patches_of_what_has_no_steps_are_refused() {
     let (text, dna) = ("words ".repeat(500), ">a x\nACGT\n".to_string());
     for (name, text, steps, what) in [
         ("a.csv", symbols, 2, "--patch joins steps of numbers"),
-        ("a.csv", words, 2, "--patch joins steps of numbers"),
+        (
+            "a.csv",
+            words,
+            2,
+            "`a` holds numbers, but for `half` in line 2",
+        ),
         ("a.csv", table(60), 65, "--patch is 65"),
         ("a.csv", table(60), 1, "it takes from 2 to 64 steps"),
         ("a.txt", text, 2, "--patch is about images"),

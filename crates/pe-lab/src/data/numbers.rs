@@ -3,7 +3,7 @@
 use super::quote::shorten;
 
 /// Cells that stand for a missing value, in any capitals.
-const MISSING: [&str; 8] = ["", "na", "nan", "n/a", "null", "?", "<na>", "#n/a"];
+const MISSING: [&str; 9] = ["", "na", "nan", "n/a", "null", "?", "<na>", "#n/a", "."];
 
 /// Whether a cell stands for a missing value.
 pub(super) fn is_missing(cell: &str) -> bool {

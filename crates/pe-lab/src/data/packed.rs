@@ -87,7 +87,7 @@ pub(super) fn pack(bytes: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::testing::{Says, reading};
+    use crate::data::testing::{Says, settings};
 
     fn said(bytes: &[u8], most: u64) -> String {
         unpack(bytes, most).unwrap_err().to_string()
@@ -122,7 +122,7 @@ mod tests {
     /// Tells rows of two classes apart, packed and as they are.
     #[test]
     fn a_packed_file_is_read_as_the_one_in_it() {
-        use crate::data::{DataTask, Objective, Reading, Source, TokenKind};
+        use crate::data::{DataTask, Reading, Source};
         let folder = tempfile::tempdir().unwrap();
         let load = |name: &str, content: &[u8], reading: &Reading| {
             let file = folder.path().join(name);
@@ -137,20 +137,15 @@ mod tests {
         let table = format!("label,text\n{}", table.collect::<String>());
         let records = (0..40).map(|i| format!(">{i} x\nAC{0}\n>{i} y\nCA{0}\n", "G".repeat(i)));
         let text = "The cat sat on the mat, and the dog did not. ".repeat(200);
-        let next = |tokens| {
-            reading(|r| {
-                r.objective = Some(Objective::Next);
-                r.tokens = tokens;
-            })
-        };
+        let next = |tokens: &str| settings(&format!("objective = 'next'; {tokens}"));
         for (name, content, reading) in [
             ("rows.csv", table.clone(), Reading::default()),
             ("rows.TSV", table.replace(',', "\t"), Reading::default()),
             ("dna.fasta", records.collect(), Reading::default()),
-            ("a.md", text.clone(), next(None)),
-            ("a.txt", text.clone(), next(Some(TokenKind::Bytes))),
-            ("a.rst", text.clone(), next(Some(TokenKind::Characters))),
-            ("a", text.clone(), next(Some(TokenKind::Bytes))),
+            ("a.md", text.clone(), next("")),
+            ("a.txt", text.clone(), next("tokens = 'bytes'")),
+            ("a.rst", text.clone(), next("tokens = 'characters'")),
+            ("a", text.clone(), next("tokens = 'bytes'")),
         ] {
             let plain = load(name, content.as_bytes(), &reading).unwrap();
             let named = format!("{name}.gz");
@@ -168,15 +163,11 @@ mod tests {
                 "{said}"
             );
         }
-        let said = load(
-            "a.tar.gz",
-            &pack(b"a\0b"),
-            &next(Some(TokenKind::Characters)),
-        );
+        let said = load("a.tar.gz", &pack(b"a\0b"), &next("tokens = 'characters'"));
         assert!(said.unwrap_err().to_string().contains("byte 2 is 0x00"));
-        let said = load("ids.npy.gz", &pack(b"\x93NUMPY"), &next(None)).unwrap_err();
+        let said = load("ids.npy.gz", &pack(b"\x93NUMPY"), &next("")).unwrap_err();
         assert!(said.to_string().contains("unpack it with gunzip"), "{said}");
-        let labelled = reading(|r| r.label = Some("x".into()));
+        let labelled = settings("label = 'x'");
         let said = load("a.fasta", b">a x\nACGT\n", &labelled).unwrap_err();
         said.to_string().says("--label is not about FASTA");
         let said = load("a.dat", table.as_bytes(), &Reading::default()).unwrap_err();

@@ -42,7 +42,7 @@ pub(super) fn joined(steps: &[String], of_patch: usize, channels: usize) -> Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::testing::reading;
+    use crate::data::testing::settings;
 
     #[test]
     fn the_last_patch_is_filled_with_missing_values() {
@@ -57,7 +57,7 @@ mod tests {
     #[test]
     fn a_patch_has_from_2_to_64_steps() {
         for (steps, fits) in [(0, false), (1, false), (2, true), (64, true), (65, false)] {
-            let reading = reading(|r| r.patch = Some(steps));
+            let reading = settings(&format!("patch = {steps}"));
             assert_eq!(check(&reading).is_ok(), fits, "{steps}");
         }
     }

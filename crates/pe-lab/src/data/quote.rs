@@ -1,8 +1,28 @@
 //! Numbers and values as a message quotes them.
 
+/// A message has this many characters of a value.
+const KEPT: usize = 40;
+
 /// A number with a comma between its thousands.
 pub(super) fn grouped(number: usize) -> String {
     crate::grouped::grouped(number, ',')
+}
+
+/// A text as one word of a shell.
+pub(crate) fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.,:".contains(c);
+    match !text.is_empty() && text.chars().all(plain) {
+        true => text.to_string(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
+/// A name as it is typed behind a flag, unless it is too long for a message.
+pub(super) fn typed(name: &str) -> String {
+    match name.chars().count() > KEPT || name.contains(char::is_control) {
+        true => shorten(name),
+        false => shell_word(name),
+    }
 }
 
 /// The name of a column as a message quotes it. Programs that write the numbers of the rows leave their column without a name.
@@ -15,7 +35,6 @@ pub(super) fn column_called(name: &str) -> String {
 
 /// A value from the file as a message quotes it: in backquotes, on one line, and cut after 40 characters.
 pub(crate) fn shorten(value: &str) -> String {
-    const KEPT: usize = 40;
     let mut characters = value.chars();
     let mut text = String::from("`");
     for character in characters.by_ref().take(KEPT) {
@@ -29,4 +48,18 @@ pub(crate) fn shorten(value: &str) -> String {
     }
     text.push('`');
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_quoted_where_the_shell_would_read_more_into_it() {
+        assert_eq!(shell_word("/a/b-1.toml"), "/a/b-1.toml");
+        assert_eq!(shell_word("my study; rm x"), "'my study; rm x'");
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
+        assert_eq!(shell_word(""), "''");
+        assert_eq!(typed(&"a ".repeat(30)), shorten(&"a ".repeat(30)));
+    }
 }

@@ -8,22 +8,28 @@ use super::error::Problem;
 use super::limits::{MAX_COLUMNS, MAX_LINE};
 use super::quote::grouped;
 
-/// What separates the columns: the first of comma, tab, semicolon and bar that the first line holds.
+/// So many lines tell whether blanks separate columns.
+const LOOKED_AT: usize = 20;
+
+/// What separates the columns: the first of comma, tab, semicolon and bar that the first line holds; without any of them blanks, if
+/// the first lines have the same number of words.
 pub(super) fn sniffed(text: &str) -> char {
-    let line = text.lines().find(|line| !line.trim().is_empty());
-    let line = line.unwrap_or("");
-    let found = [',', '\t', ';', '|']
-        .into_iter()
-        .find(|c| line.contains(*c));
-    found.unwrap_or(',')
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let line = lines.next().unwrap_or("");
+    let words = |line: &str| line.split_whitespace().count();
+    let of_first = words(line);
+    let mut others = lines.take(LOOKED_AT).map(words).peekable();
+    let is_table = of_first > 1 && others.peek().is_some() && others.all(|of| of == of_first);
+    let known = [',', '\t', ';', '|'];
+    let found = known.into_iter().find(|c| line.contains(*c));
+    found.unwrap_or(if is_table { ' ' } else { ',' })
 }
 
 /// A table whose columns are separated by blanks, with one blank between columns and none at the ends of a line, however many
-/// align them. Lines keep their numbers. A table with quotes, between which a blank may be part of a cell, stays as it is, and so
-/// does one with other separators.
-pub(super) fn single_blanks(text: &str, delimiter: char) -> Cow<'_, str> {
-    if delimiter != ' ' || text.contains('"') {
-        return Cow::Borrowed(text);
+/// align them. Lines keep their numbers. A table with quotes, between which a blank may be part of a cell, stays as it is.
+pub(super) fn single_blanks(text: Cow<'_, str>) -> Cow<'_, str> {
+    if text.contains('"') {
+        return text;
     }
     let line = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     Cow::Owned(text.lines().map(line).collect::<Vec<_>>().join("\n"))

@@ -373,7 +373,7 @@ impl Collector {
             return Some(format!(
                 "a sequence of {} tokens, which begins with {}; at most {MAX_TOKENS}, since \
                  the cost of attention grows with the square of the length: cut such \
-                 sequences with --max-len {MAX_TOKENS}, or make several rows of it",
+                 sequences with --max-len {MAX_TOKENS}, join steps of numbers with --patch, or make several rows of it",
                 grouped(tokens.count),
                 shorten(&tokens.kept[..8].join(" "))
             ));

@@ -1,5 +1,6 @@
 //! A table or JSON lines, cell by cell.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use csv::StringRecord;
@@ -9,8 +10,9 @@ use super::error::Problem;
 use super::format::{delimiter, is_json_lines};
 use super::header::{find_column, survey};
 use super::jsonl;
+use super::quote::shorten;
 use super::reading::Reading;
-use super::records::{each_row, names_of, sniffed};
+use super::records::{each_row, names_of, single_blanks, sniffed};
 
 /// What a file holds, as the end of its name says, and its text where that alone does not.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +33,7 @@ impl Form {
 
 /// The columns and the rows of a file.
 pub(super) struct Sheet<'a> {
-    text: &'a str,
+    text: Cow<'a, str>,
     /// What separates the columns. `None` for JSON lines.
     delimiter: Option<char>,
     no_header: bool,
@@ -50,16 +52,20 @@ impl<'a> Sheet<'a> {
     ///
     /// A [`Problem`] for a file without rows or with too many columns, for a first line that is no header, and for flags that are for tables alone.
     pub fn of(text: &'a str, reading: &Reading, form: Form) -> Result<Self, Problem> {
+        let mut text = Cow::Borrowed(text);
         let (delimiter, names, line, columns, notes) = match form {
             Form::JsonLines => {
-                let (names, columns) = jsonl::columns(text, reading)?;
+                let (names, columns) = jsonl::columns(&text, reading)?;
                 (None, names, 1, columns, Vec::new())
             }
             Form::Table(delimiter) => {
                 let delimiter = reading.delimiter.or(delimiter);
-                let delimiter = delimiter.unwrap_or_else(|| sniffed(text));
-                let (names, line) = names_of(text, delimiter, reading.no_header)?;
-                let (columns, notes) = survey(text, delimiter, (&names, line), reading)?;
+                let delimiter = delimiter.unwrap_or_else(|| sniffed(&text));
+                if delimiter == ' ' {
+                    text = single_blanks(text);
+                }
+                let (names, line) = names_of(&text, delimiter, reading.no_header)?;
+                let (columns, notes) = survey(&text, delimiter, (&names, line), reading)?;
                 (Some(delimiter), names, line, columns, notes)
             }
         };
@@ -85,19 +91,39 @@ impl<'a> Sheet<'a> {
         mut each: impl FnMut(usize, Result<&StringRecord, String>) -> Result<(), Problem>,
     ) -> Result<(), Problem> {
         let Some(delimiter) = self.delimiter else {
-            return jsonl::each_row(self.text, &self.names, each);
+            return jsonl::each_row(&self.text, &self.names, each);
         };
-        each_row(self.text, delimiter, self.no_header, |record, place| {
-            let (fields, columns) = (record.len(), self.names.len());
-            let row = match fields > columns {
+        each_row(&self.text, delimiter, self.no_header, |record, place| {
+            let columns = self.names.len();
+            let row = match record.get(columns) {
                 _ if !place.quoted_well => Err(format!(
-                    "a double quote is not closed, so that the row goes on to line {}; close it",
+                    "a double quote is not closed, so that the row goes on to line {}; close it, or write \"\" for a quote inside quotes",
                     place.last
                 )),
-                true => Err(format!("{fields} fields, and the header has {columns}")),
-                false => Ok(record),
+                Some(more) => Err(format!(
+                    "{} fields, but the {} has {columns}; the first one too many is {}; put a field that holds {} in double quotes",
+                    record.len(),
+                    match self.no_header {
+                        true => "first row",
+                        false => "header",
+                    },
+                    shorten(more),
+                    self.separator()
+                )),
+                None => Ok(record),
             };
             each(place.first, row)
         })
+    }
+
+    /// What separates the columns, in words.
+    pub fn separator(&self) -> String {
+        match self.delimiter {
+            Some(',') | None => "a comma".to_string(),
+            Some(';') => "a semicolon".to_string(),
+            Some('\t') => "a tab".to_string(),
+            Some(' ') => "blanks".to_string(),
+            Some(other) => format!("`{other}`"),
+        }
     }
 }

@@ -114,7 +114,8 @@ impl Split {
             let (single, rows) = (grouped(single), grouped(rows.len()));
             return Err(Problem::Other(format!(
                 "{single} of {rows} rows have only one token, so positions cannot matter; if a row is one long word, such as a gene, take \
-                 its characters: --tokens characters. Otherwise separate tokens by spaces or columns"
+                 its characters: --tokens characters; if it is a step of a series, say what is to be predicted with --target. Otherwise separate \
+                 tokens by spaces or columns"
             )));
         }
         match held_out {

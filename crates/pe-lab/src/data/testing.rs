@@ -13,13 +13,6 @@ use super::task::DataTask;
 use crate::door::Entry;
 use crate::task::{Sample, Task, Tuning};
 
-/// The usual settings, but for a change.
-pub fn reading(change: impl FnOnce(&mut Reading)) -> Reading {
-    let mut reading = Reading::default();
-    change(&mut reading);
-    reading
-}
-
 /// Settings as `study.toml` has them, with `; ` between two: `label = 'Class'; max_len = 20`.
 pub fn settings(text: &str) -> Reading {
     toml::from_str(&text.replace("; ", "\n")).unwrap_or_else(|error| panic!("{text}: {error}"))

@@ -93,8 +93,8 @@ impl Decode for Tokenizer {
 mod tests {
     use std::fs;
 
-    use crate::data::testing::reading;
-    use crate::data::{DataTask, Objective, Reading, Source};
+    use crate::data::testing::settings;
+    use crate::data::{DataTask, Source};
     use crate::task::Input;
 
     /// A tokenizer of words, made by hand.
@@ -117,10 +117,7 @@ mod tests {
         let source = Source {
             file: file.clone(),
             tokenizer: Some(tokenizer.clone()),
-            reading: reading(|r| {
-                r.objective = Some(Objective::Next);
-                r.train_length = Some(16);
-            }),
+            reading: settings("objective = 'next'; train_length = 16"),
             ..Source::default()
         };
         let data = DataTask::read(&source).unwrap();

@@ -131,6 +131,12 @@ fn lists_and_help_name_everything() {
     let listed = schemes.lines().take_while(|line| !line.is_empty());
     assert_eq!(listed.count(), Scheme::names().len());
     assert!(schemes.contains("rotary(base=500000, share=0.25)"));
+    let times = schemes.lines().find(|line| line.contains("such as times"));
+    let times = times.unwrap_or_default();
+    assert!(
+        times.contains(" sinusoidal, ") && times.contains("time2vec") && !times.contains("learned"),
+        "{times}"
+    );
     for name in Scheme::names() {
         let line = schemes.lines().find(|line| line.starts_with(name));
         let about = line.and_then(|line| line.strip_prefix(name));

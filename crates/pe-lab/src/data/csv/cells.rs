@@ -1,7 +1,8 @@
 //! What the cells of a table's columns are.
 
 use super::super::column::Column;
-use super::super::quote::shorten;
+use super::super::error::Problem;
+use super::super::quote::column_called;
 use super::super::reading::{Reading, TokenKind};
 
 /// Names of columns that hold no tokens.
@@ -28,22 +29,49 @@ const NOT_TOKENS: [&str; 17] = [
 
 /// Whether cells are numbers or symbols: numbers if each is one or is empty, and at least one is not a whole number. Whole
 /// numbers alone may as well be symbols, such as the codes of classes.
-pub fn cells_or_numbers(columns: &[Column], tokens: &[usize], reading: &Reading) -> TokenKind {
-    let mut of = tokens.iter().map(|column| &columns[*column]);
-    let all = of.clone().all(Column::is_numbers_or_missing);
-    match all && of.any(|column| column.fractions > 0) && !reading.is_answer() {
-        true => TokenKind::Numbers,
-        false => TokenKind::Cells,
+///
+/// # Errors
+///
+/// [`Problem::Other`] where all but a few cells are numbers.
+pub fn cells_or_numbers(
+    names: &[String],
+    columns: &[Column],
+    tokens: &[usize],
+    reading: &Reading,
+) -> Result<TokenKind, Problem> {
+    let of = || tokens.iter().map(|column| &columns[*column]);
+    let is_whole = !of().any(Column::has_fractions);
+    let mut others = tokens
+        .iter()
+        .filter(|at| !columns[**at].is_numbers_or_missing());
+    let Some(odd) = others
+        .clone()
+        .next()
+        .filter(|_| !is_whole && !reading.is_answer())
+    else {
+        return Ok(match is_whole || reading.is_answer() {
+            true => TokenKind::Cells,
+            false => TokenKind::Numbers,
+        });
+    };
+    match others.all(|at| columns[*at].odd_one().is_some()) {
+        false => Ok(TokenKind::Cells),
+        true => Err(Problem::Other(format!(
+            "{} holds numbers, but for {}; with --tokens numbers every such line is named, and may be left out; with --tokens cells \
+             all cells are read as symbols. A missing number is an empty cell",
+            column_called(&names[*odd]),
+            columns[*odd].odd_one().unwrap_or_default()
+        ))),
     }
 }
 
-/// Why some columns may not hold tokens.
+/// Some columns that may not hold tokens, and why.
 pub fn doubts(
     names: &[String],
     others: &[usize],
     columns: &[Column],
     reading: &Reading,
-) -> Vec<String> {
+) -> Vec<(usize, String)> {
     let all_different = |column: &usize| columns[*column].is_all_different();
     // Where most columns hold a different value in each row, they are measurements.
     let few = others
@@ -57,7 +85,7 @@ pub fn doubts(
             !reading.no_header && (NOT_TOKENS.contains(&name.as_str()) || name.ends_with("_id"));
         if named {
             Some(match name.as_str() {
-                "" => "has no name, as a column of row numbers has none",
+                "" => "may hold the numbers or the names of rows",
                 _ => "sounds like no token",
             })
         } else if reading.tokens.is_none() && columns[*column].is_text() {
@@ -70,7 +98,10 @@ pub fn doubts(
     };
     let doubts = others.iter().filter_map(|column| {
         let reason = reason(column)?;
-        Some(format!("{} {reason}", shorten(&names[*column])))
+        Some((
+            *column,
+            format!("{} {reason}", column_called(&names[*column])),
+        ))
     });
     doubts.collect()
 }

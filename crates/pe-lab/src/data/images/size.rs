@@ -149,13 +149,13 @@ fn fitting([height, width]: Size) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::testing::reading;
 
     fn choose(found: &[Size], size: Option<usize>, patch: Option<usize>) -> Result<Sizes, String> {
-        let reading = reading(|r| {
-            r.size = size;
-            r.patch = patch;
-        });
+        let reading = Reading {
+            size,
+            patch,
+            ..Reading::default()
+        };
         Sizes::choose(found, &reading).map_err(|problem| problem.to_string())
     }
 

@@ -19,7 +19,7 @@ use super::super::dates::Clock;
 use super::super::error::{BadLine, Problem};
 use super::super::header::{column, list};
 use super::super::numbers::number;
-use super::super::quote::{grouped, shorten};
+use super::super::quote::{column_called, grouped, shorten, typed};
 use super::super::reading::Reading;
 use super::super::rows::{Collector, Labels, Tokens};
 use super::super::sheet::{Form, Sheet};
@@ -50,7 +50,7 @@ pub(in super::super) fn read(
     if let (Some(at), Some(_)) = (places.label, classes) {
         return Err(Problem::Reading(format!(
             "--labels says the label of each series, and so does the column {}; take one of them away",
-            shorten(&table.names[at])
+            column_called(&table.names[at])
         )));
     }
     let names = |columns: &[usize]| -> Vec<String> {
@@ -64,7 +64,7 @@ pub(in super::super) fn read(
     let mut found = Found::default();
     table.each(|line, row| match row {
         Ok(row) if cell(row, places.id).is_empty() => {
-            let id = shorten(&table.names[places.id]);
+            let id = column_called(&table.names[places.id]);
             Err(of_no_series(
                 line,
                 format!("{id} is empty, and it says of which series the row is"),
@@ -81,7 +81,7 @@ pub(in super::super) fn read(
     }
     let mut notes = vec![format!(
         "a series is all rows of one {}, in {}; {}: {}; {}{}",
-        shorten(&table.names[places.id]),
+        column_called(&table.names[places.id]),
         match &places.time {
             Some((time, clock)) => format!("the order of {} ({clock})", shorten(&time.name)),
             None => "the order of the file".to_string(),
@@ -92,12 +92,12 @@ pub(in super::super) fn read(
         },
         list(&channels),
         match places.label {
-            Some(label) => format!("label from {}", shorten(&table.names[label])),
+            Some(label) => format!("label from {}", column_called(&table.names[label])),
             None if classes.is_some() => "label by the id".to_string(),
             None => "label from nowhere".to_string(),
         },
         match places.group {
-            Some(group) => format!("; groups from {}", shorten(&table.names[group])),
+            Some(group) => format!("; groups from {}", column_called(&table.names[group])),
             None => String::new(),
         }
     )];
@@ -212,7 +212,7 @@ fn check_flags(
         if let Some(other) = other.filter(|other| (*other, *flag) != ("--id", "--group")) {
             return Err(Problem::Reading(format!(
                 "{other} and {flag} both name {}",
-                shorten(&names[place])
+                column_called(&names[place])
             )));
         }
     }
@@ -236,14 +236,15 @@ fn channels(
     if let Some(at) = found.iter().find(|at| is_taken(**at)) {
         return wrong(format!(
             "--columns names {}, which is no channel, since another flag names it or it is the label",
-            shorten(&names[*at])
+            column_called(&names[*at])
         ));
     }
     let sounds = |at: &&usize| TIMES.contains(&names[**at].to_ascii_lowercase().as_str());
     if let (None, None, Some(at)) = (time, &reading.columns, found.iter().find(sounds)) {
-        let name = shorten(&names[*at]);
         return wrong(format!(
-            "the column {name} sounds like a time: say --time {name} if it is, or name the channels with --columns"
+            "the column {} sounds like a time: say --time {} if it is, or name the channels with --columns",
+            column_called(&names[*at]),
+            typed(&names[*at])
         ));
     }
     match found.is_empty() {
@@ -329,7 +330,7 @@ impl Series {
         if let Some(at) = places.label {
             let label = cell(row, at);
             if label.is_empty() && labels == Labels::Needed {
-                return Err(format!("the label {} is empty", shorten(&names[at])));
+                return Err(format!("the label {} is empty", column_called(&names[at])));
             }
             same(&mut self.label, label, line, "label")?;
         }
@@ -340,7 +341,7 @@ impl Series {
         if let Some(wrong) = places.channels.iter().find(|at| !is_number(at)) {
             return Err(format!(
                 "column {}: {} is no number; a missing value is an empty cell or ?",
-                shorten(&names[*wrong]),
+                column_called(&names[*wrong]),
                 shorten(cell(row, *wrong))
             ));
         }

@@ -25,7 +25,7 @@ pub(super) use predict::to_predict;
 pub(super) use task::{About, Series};
 
 use super::error::{Problem, SHOWN};
-use super::quote::{column_called, grouped, shorten};
+use super::quote::{column_called, grouped};
 use super::reading::Reading;
 use super::sheet::Form;
 use super::times::{as_positions, steps_of};
@@ -148,17 +148,17 @@ fn describe(table: &Table, how: &How, to_train: usize, window: usize) -> Vec<Str
         .columns
         .iter()
         .take(NAMED)
-        .map(|name| shorten(name))
+        .map(|name| column_called(name))
         .collect();
     let more = table.columns.len() - named.len();
     let mut lines = vec![
         format!("{} rows of a series", grouped(rows)),
         match &table.to_predict {
-            Target::Next => format!("to predict: the next number of {}", shorten(&table.target)),
+            Target::Next => format!("to predict: the next number of {}", column_called(&table.target)),
             Target::Classes { labels, .. } => format!(
                 "to predict: which of {} classes {} has at the last row of a window",
                 grouped(labels.len()),
-                shorten(&table.target)
+                column_called(&table.target)
             ),
         },
         format!(

@@ -2,13 +2,13 @@
 
 use csv::StringRecord;
 
-use super::super::column::{Column, number};
+use super::super::column::{decimal_commas, number};
 use super::super::csv::ranges;
 use super::super::dates::{Clock, SUCH_AS};
 use super::super::error::{BadLine, Problem, SHOWN};
 use super::super::limits::{MAX_CLASSES, MAX_ROWS};
 use super::super::numbers::is_missing;
-use super::super::quote::{grouped, shorten};
+use super::super::quote::{column_called, grouped, shorten};
 use super::super::reading::Reading;
 use super::super::sheet::{Form, Sheet};
 use super::time::{Time, cell, found_time, has};
@@ -78,10 +78,10 @@ pub(super) fn read(text: &str, reading: &Reading, form: Form) -> Result<(Table, 
     {
         return Err(Problem::Reading(format!(
             "--time and --target both name {}",
-            shorten(&rows.names[target])
+            column_called(&rows.names[target])
         )));
     }
-    let named = match &reading.columns {
+    let mut named = match &reading.columns {
         Some(named) => {
             let find = |name: &str| rows.find("--columns", name);
             let hides = |column| column == target || has(&time, column);
@@ -97,12 +97,22 @@ pub(super) fn read(text: &str, reading: &Reading, form: Form) -> Result<(Table, 
         (None, None) => found_time(&rows, target, &mut how.notes)?,
         (time, _) => time,
     };
+    // Programs write the numbers of the rows into a column without a name.
+    let counts =
+        |at: &usize| rows.names[*at].is_empty() && rows.columns[*at].clock.step() == Some(1.0);
+    let is_channel = |at: &usize| *at != target && !has(&time, *at);
+    if named.is_none() && (0..rows.names.len()).any(|at| is_channel(&at) && counts(&at)) {
+        how.notes
+            .push("the column without a name counts the rows, and is not read".into());
+        let all = (0..rows.names.len()).filter(|at| is_channel(at) && !counts(at));
+        named = Some(all.collect());
+    }
     let is_forecast = !rows.columns[target].is_classes();
     let read = columns_read(&rows.names, target, named, &time, is_forecast)?;
     if !is_forecast && rows.columns[target].has_numbers() {
         how.notes.push(format!(
             "{} holds fewer numbers than words, such as {}, so each of its different cells is a class",
-            shorten(&rows.names[target]),
+            column_called(&rows.names[target]),
             rows.columns[target].word().unwrap_or_default()
         ));
     }
@@ -162,7 +172,7 @@ fn columns_read(
     if let Some(wrong) = read.iter().find(is_wrong) {
         return Err(Problem::Reading(format!(
             "--columns names {}, which is the column of the {}",
-            shorten(&names[*wrong]),
+            column_called(&names[*wrong]),
             match has(time, *wrong) {
                 true => "times",
                 false => "classes",
@@ -177,7 +187,7 @@ fn columns_read(
     if read.is_empty() {
         return Err(Problem::Reading(format!(
             "there is no column beside {}, whose classes are to be predicted",
-            shorten(&names[target])
+            column_called(&names[target])
         )));
     }
     if read.len() > MAX_COLUMNS {
@@ -220,10 +230,15 @@ impl Wanted {
         let without = |at: &&usize| !columns[**at].has_numbers() && columns[**at].word().is_some();
         if let Some(without) = read.iter().find(without) {
             return Err(Problem::Series(format!(
-                "{} holds no number, and series are made of numbers: it is {}; name the columns that are read with --columns, or if it \
-                 holds times, write them such as {SUCH_AS}",
-                shorten(&names[*without]),
-                columns[*without].word().unwrap_or_default()
+                "{} holds no number, and series are made of numbers: it is {}; name the columns that are read with --columns{}",
+                column_called(&names[*without]),
+                columns[*without].word().unwrap_or_default(),
+                match (&time, columns[*without].dates.is_dates()) {
+                    (_, true) => ", or the one of the times with --time".to_string(),
+                    (Some(_), false) => String::new(),
+                    (None, false) =>
+                        format!(", or if it holds times, write them such as {SUCH_AS}"),
+                }
             )));
         }
         how.notes.extend(decimal_commas(names, columns, &read)?);
@@ -304,7 +319,7 @@ impl Wanted {
         if let Some((column, class)) = class
             && is_missing(class)
         {
-            return Err(format!("{} is missing", shorten(&names[column])));
+            return Err(format!("{} is missing", column_called(&names[column])));
         }
         let at = match &self.time {
             None => None,
@@ -324,57 +339,21 @@ impl Wanted {
     }
 }
 
-/// What is to be said of columns that are read with decimal commas.
-fn decimal_commas(
-    names: &[String],
-    columns: &[Column],
-    read: &[usize],
-) -> Result<Option<String>, Problem> {
-    let commas = read
-        .iter()
-        .filter_map(|at| Some((*at, columns[*at].comma()?)));
-    let commas: Vec<_> = commas.collect();
-    let Some((at, ((line, cell), _))) = commas.first() else {
-        return Ok(None);
-    };
-    if commas
-        .iter()
-        .all(|(_, (_, may_be_thousands))| *may_be_thousands)
-    {
-        return Err(Problem::Series(format!(
-            "line {line}: {} is {}, whose comma may be a decimal comma or mark thousands, and no other number tells; write numbers \
-             with a decimal point and without marks of thousands",
-            shorten(&names[*at]),
-            shorten(cell)
-        )));
-    }
-    let named: Vec<String> = commas
-        .iter()
-        .take(SHOWN)
-        .map(|(at, _)| shorten(&names[*at]))
-        .collect();
-    let more = match commas.len() - named.len() {
-        0 => String::new(),
-        more => format!(" and {} more", grouped(more)),
-    };
-    Ok(Some(format!(
-        "numbers with decimal commas, such as {} in line {line}: in {}{more}",
-        shorten(cell),
-        named.join(", ")
-    )))
-}
-
 fn number_in(column: &str, cell: &str, has_comma: bool) -> Result<f64, String> {
     if is_missing(cell) {
         return Err(match cell {
-            "" => format!("{} is missing", shorten(column)),
-            _ => format!("{} is missing: it is {}", shorten(column), shorten(cell)),
+            "" => format!("{} is missing", column_called(column)),
+            _ => format!(
+                "{} is missing: it is {}",
+                column_called(column),
+                shorten(cell)
+            ),
         });
     }
     number(cell, has_comma).ok_or_else(|| {
         format!(
             "{} is {}, and series are made of numbers, as other cells of this column are",
-            shorten(column),
+            column_called(column),
             shorten(cell)
         )
     })
@@ -385,7 +364,7 @@ fn later(column: &str, cell: &str, clock: Clock, before: Option<&f64>) -> Result
     let time = clock.parse(cell).ok_or_else(|| {
         format!(
             "{} is {}, and the other times are {clock}",
-            shorten(column),
+            column_called(column),
             shorten(cell)
         )
     })?;

@@ -244,9 +244,19 @@ fn a_table_of_times_without_labels_is_told_how_series_are_read() {
     let dates: Vec<String> = weeks(300)
         .map(|(d, m, y)| format!("{y}-{m:02}-{d:02}"))
         .collect();
-    asked(&at(&dates)).says("such as --target `y` --time `t`");
+    asked(&at(&dates)).says("such as --target y --time t; the columns are");
+    // With names as a shell takes them, and columns of numbers alone.
+    let words = at(&dates)
+        .replace('\n', ";sun\n")
+        .replacen("t;y;sun", "t;a b;weather", 1);
+    asked(&words).says("such as --target 'a b' --time t --columns 'a b'");
+    let labels = words.replacen("a b;weather", "label;label", 1);
+    asked(&labels)
+        .says("2 columns of the header … give the others another name … --target label --time t");
+    let again = [dates.clone(), dates.clone()].concat();
+    asked(&at(&again)).says("the steps of several series … --id COLUMN --label COLUMN --time t");
     let years = at(&(0..300).map(|year| year.to_string()).collect::<Vec<_>>());
-    asked(&years.replacen('t', "Year", 1)).says("such as --target `y` --time `Year`");
+    asked(&years.replacen('t', "Year", 1)).says("such as --target y --time Year");
     assert!(!asked(&years).text().contains("--target"));
     let lines: String = dates
         .iter()

@@ -64,7 +64,7 @@ impl Time {
     }
 
     fn clock_of(&self, seen: &Seen) -> Result<Clock, Problem> {
-        let name = shorten(&self.name);
+        let name = column_called(&self.name);
         match seen.clock() {
             Ok(Some(clock)) => Ok(clock),
             // Rows without a time are told by their lines, and a table without rows as such.
@@ -129,8 +129,8 @@ pub(super) fn found_time(
         }
         [one, other, ..] => Err(Problem::Reading(format!(
             "the cells of {} and of {} {are}; say which are the times with --time, or which columns are read with --columns",
-            shorten(&rows.names[one]),
-            shorten(&rows.names[other])
+            column_called(&rows.names[one]),
+            column_called(&rows.names[other])
         ))),
     }
 }

@@ -32,7 +32,12 @@ fn columns_that_are_no_tokens_are_asked_about_with_the_flags() {
     // A column of row numbers without a telling name.
     let numbers = (0..40).map(|i| format!("r{i},{},{},{}\n", i % 3, i % 5, i % 2));
     let numbers = format!("row,a,b,label\n{}", numbers.collect::<String>());
-    refused("a.csv", &numbers).says("`row` differs in every row, as the name of a row does");
+    refused("a.csv", &numbers).says(
+        "`row` differs in every row, as the name of a row does … --text COLUMN … --columns a,b",
+    );
+    refused("a.csv", numbers.replacen("row", "", 1)).says(
+        "the column without a name may hold … The columns are: the column without a name, `a`",
+    );
     let data = read("a.csv", &numbers, "columns = ['b', 'a']").unwrap();
     assert_eq!(shown_row(&data, 2), "BOS 1 1 EOS (2 tokens), label `1`");
     let data = read("a.csv", &numbers, "columns = ['a..b']").unwrap();

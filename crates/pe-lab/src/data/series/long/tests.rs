@@ -133,14 +133,14 @@ fn what_cannot_be_used_is_named_with_its_lines_and_values() {
         a,2,9,9      | a,2,x,9                    | line 7: series `a`: column `x`: `x` is no number
         a,2,9,9      | a,2,9,inf                  | line 7: series `a`: column `y`: `inf` is no number
         a,2,9,9      | ,2,9,9                     | line 7: `id` is empty
-        a,2,9,9,left | a,2,9,9,left,1             | line 7: 6 fields, and the header has 5
+        a,2,9,9,left | a,2,9,9,left,1             | line 7: 6 fields, but the header has 5; the first one too many is `1`
         a,2,9,9,left | a,2,"9,9,left⏎a,3,1,1,left | line 7: a double quote is not closed
         ,label⏎      | ,class⏎                    | --id reads the label of each series from a column `label`
         "#,
     ) {
         said(&TWO.replacen(from, to, 1), TIMED).says(what);
     }
-    said(TWO, ID).says("the column `time` sounds like a time: say --time `time`");
+    said(TWO, ID).says("the column `time` sounds like a time: say --time time");
     for (from, to) in [("a,2,9,9,left", ",2,9,9,left"), ("a,2,9,9", "a,2,9,9,9")] {
         let message = said(
             &TWO.replacen(from, to, 1),

@@ -81,11 +81,15 @@ fn months_and_quarters_in_one_column_or_two_are_the_same_times() {
         at(&quarters(|year, quarter| format!("{year};{quarter}"))).replacen('t', "year;quarter", 1);
     let wrong = read(&text, "time = 'year,month'").unwrap_err();
     wrong.says("--time names `month`, and there is no such column");
-    let times: Vec<String> = (0..300)
-        .map(|nth| format!("{}/1/{}", nth % 12 + 1, 1950 + nth / 12))
-        .collect();
-    let wrong = read(&at(&times), TIMED).unwrap_err();
-    wrong.says("dates such as `2/1/1950`, which may begin with the day or with the month");
+    let months = |day: usize| {
+        let of = |nth: usize| format!("{}/{day}/{}", nth % 12 + 1, 1950 + nth / 12);
+        read(&at(&(0..300).map(of).collect::<Vec<_>>()), TIMED)
+    };
+    months(1)
+        .unwrap()
+        .says("dates, the month before the day; steps of time: 31 days");
+    let wrong = months(2).unwrap_err();
+    wrong.says("dates such as `1/2/1950`, which may begin with the day or with the month");
 }
 
 #[test]
@@ -103,6 +107,14 @@ fn the_one_column_of_dates_is_the_time_and_two_are_asked_about() {
     assert_eq!(data.task().vector_width(), Some(2));
     let unnamed = read(&text.replacen("when", "", 1), "").unwrap();
     unnamed.says("positions are the times of the column without a name … time: the column without a name, found");
+    let counted: String = text
+        .lines()
+        .zip(0..)
+        .map(|(line, row)| format!("{row},{line}\n"))
+        .collect();
+    let counted = read(&counted.replacen("0,", ",", 1), "").unwrap();
+    counted.says("the column without a name counts the rows, and is not read");
+    assert_eq!(counted.task().vector_width(), Some(2));
     // Whoever names the columns says that no time is wanted.
     let named = read(&text, "columns = ['x']").unwrap();
     assert!(!named.task().has_times());
