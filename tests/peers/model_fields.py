@@ -9,13 +9,11 @@ alone to another value in the small file of `model_types.py`, and the model is r
 fails on is left out. `values` are what the configuration class takes for the sizes that a file leaves out.
 """
 
-import importlib
 import inspect
 import json
 import os
 import re
 import resource
-import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -28,7 +26,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 import model_types
 from common import VALUES
 
-SECONDS = 900  # for all fields of a type
+SECONDS = 900  # of a processor, for all fields of a type
 MEMORY = 9 * 2**30  # most of it the address space of PyTorch
 SIZES = "num_hidden_layers hidden_size num_attention_heads max_position_embeddings".split()
 
@@ -103,7 +101,8 @@ TOGETHER = dict.fromkeys("gemma4_text gemma4_unified_text diffusion_gemma_text e
     "dots1": [{"max_window_layers": 3, "sliding_window": None}],
     "gemma3_text": [{"use_bidirectional_attention": True, "sliding_window": 512}],
     "lfm2": [{"full_attn_idxs": [1, 3], "layer_types": None}],
-    "mimo_v2_flash": [{"rope_parameters": {"full_attention": GROUPS, "sliding_attention": GROUPS}}],
+    "mimo_v2_flash": [{"rope_parameters": {"full_attention": GROUPS, "sliding_attention": GROUPS}} | more
+                      for more in ({}, {"partial_rotary_factor": 0.5})],
     "phimoe": [{"rope_scaling": {"type": "longrope", "short_factor": [1.0 + i / 8 for i in range(8)], "long_factor":
                                  [1.0 + i for i in range(8)], "short_mscale": 1.25, "long_mscale": 1.5,
                                  "original_max_position_embeddings": 4096}, "max_position_embeddings": 131072}],
@@ -131,7 +130,7 @@ def fields(cls):
         source = inspect.getsource(base)
         read |= set(re.findall(r"""kwargs\.(?:get|pop|setdefault)\(\s*["'](\w+)""", source))
         read |= set(re.findall(r"""["'](\w+)["'] (?:not )?in kwargs""", source)) | set(re.findall(r"self\.(\w+)", source)) & own
-    code = inspect.getsource(importlib.import_module(cls.__module__.replace("configuration_", "modeling_")))
+    code = inspect.getsource(model_types.code_of(cls))
     named = set(re.findall(r"config\.(\w+)", code)) | set(re.findall(r"""config, ["'](\w+)""", code))
     read |= named & own | set(getattr(cls, "attribute_map", ()))
     return sorted(name for name in read if not OTHER.fullmatch(name) and not name.startswith("_"))
@@ -206,7 +205,7 @@ def in_a_process(name):
     with tempfile.NamedTemporaryFile("r") as result:
         process = os.fork()
         if process == 0:
-            signal.alarm(SECONDS)
+            resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             model_types.torch.set_num_threads(1)
             try:

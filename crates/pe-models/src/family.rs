@@ -145,6 +145,8 @@ pub(super) enum Share {
     WholeOnly,
     /// The share that is named `partial_rotary_factor`.
     Part(f64),
+    /// The same, and what stands beside the groups of the kinds of layers is passed over.
+    PartInGroup(f64),
     /// The same, or else the part of a head that `rotary_dim` is, or else all of them.
     PartOrColumns,
     /// Half of them, and what stands beside the parameters is passed over.

@@ -190,10 +190,10 @@ fn of_group(
             "it has no `rope_theta` for layers of kind \"{kind}\""
         ));
     }
-    if file.contains(SHARE) {
+    if file.contains(SHARE) && !matches!(family.share, Share::PartInGroup(_)) {
         own.set_default(SHARE, file.number(SHARE)?);
     }
-    if let Share::Part(share) = family.share {
+    if let Share::Part(share) | Share::PartInGroup(share) = family.share {
         own.set_default(SHARE, share);
     }
     set_type(&mut own)?;

@@ -342,6 +342,8 @@ pub(super) const FAMILIES: &[Family] = &[
     family("hy_v4", Halves, [34, 2816, 32, 262144]).latent(192, 64),
     family("hyperclovax", Halves, [32, 4096, 32, 2048]),
     family("idefics", Halves, [32, 4096, 32, 2048]).divided().unread(&["head_dim"]),
+    family("internlm3", Halves, [48, 4096, 32, 32768]).width(Width::HeadOrDivided(128)),
+    family("iquestcoder", Halves, [80, 5120, 40, 131072]).width(Width::HeadOrDivided(128)),
     family("jais2", Halves, [32, 3328, 26, 8192]),
     family("jetmoe", Halves, [12, 2048, 32, 4096]).width(Width::Channels(128)).unread(&["head_dim"]),
     family("jina_embeddings_v3", Halves, [24, 1024, 16, 8194]).base(2e4),
@@ -358,7 +360,7 @@ pub(super) const FAMILIES: &[Family] = &[
         .scale(Scale::WithoutRotation),
     family("longcat_flash", Interleaved, [28, 6144, 64, 131072]).base(1e7).latent(128, 64),
     family("mellum", Halves, [28, 2304, 32, 131072]).d_head(128).kinds(Full).window(1024).rope(MELLUM),
-    family("mimo_v2_flash", Halves, [48, 4096, 64, 131072]).d_head(192).share(0.334)
+    family("mimo_v2_flash", Halves, [48, 4096, 64, 131072]).d_head(192).shares(Share::PartInGroup(0.334))
         .kinds(Rule(|i, _| match i == 0 || (i + 1) % 6 == 0 { true => "full_attention", false => "sliding_attention", })).window(129)
         .rope(MIMO).windows(Windows::OneMoreThan("sliding_window_size")),
     family("minicpm3", Halves, [62, 2560, 40, 32768]).latent(64, 32),
