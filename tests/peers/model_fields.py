@@ -101,6 +101,7 @@ TOGETHER = dict.fromkeys("gemma4_text gemma4_unified_text diffusion_gemma_text e
     "dots1": [{"max_window_layers": 3, "sliding_window": None}],
     "gemma3_text": [{"use_bidirectional_attention": True, "sliding_window": 512}],
     "lfm2": [{"full_attn_idxs": [1, 3], "layer_types": None}],
+    "laguna": [{"rope_parameters": {"full_attention": GROUPS, "sliding_attention": GROUPS}, "partial_rotary_factor": 0.5}],
     "mimo_v2_flash": [{"rope_parameters": {"full_attention": GROUPS, "sliding_attention": GROUPS}} | more
                       for more in ({}, {"partial_rotary_factor": 0.5})],
     "phimoe": [{"rope_scaling": {"type": "longrope", "short_factor": [1.0 + i / 8 for i in range(8)], "long_factor":
@@ -117,7 +118,8 @@ TOGETHER = dict.fromkeys("gemma4_text gemma4_unified_text diffusion_gemma_text e
         {"attention_other_setting": {"num_attention_heads": 8, "head_dim": 32}},
         {"per_layer_config": {"02": {"sliding_window": 7}}},
     ]],
-    "zaya": [{"layer_types": ["hybrid", "hybrid_sliding"] * 4, "sliding_window": 100}],
+    "zaya": [{"layer_types": ["hybrid", "hybrid_sliding"] * 4, "sliding_window": 100} | more for more in [
+        {}, {"rope_parameters": {"hybrid": GROUPS, "hybrid_sliding": GROUPS, "rope_type": "default"}, "partial_rotary_factor": 0.5}]],
     "ultrabert": [{"attention_windows": [100, 0] * 4}, {"rope_theta": [1e3, 2e3] * 4}],
 }  # fmt: skip
 

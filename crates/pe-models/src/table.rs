@@ -349,7 +349,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("jina_embeddings_v3", Halves, [24, 1024, 16, 8194]).base(2e4),
     family("kolibri1", Halves, [50, 2560, 48, 262144]).d_head(128).rotates(Rotates::WindowsIfAny).kinds(LastOf(5, "")).window(513),
     family("kyutai_speech_to_text", Halves, [48, 2048, 32, 750]),
-    family("laguna", Halves, [40, 2048, 48, 131072]).d_head(128).share(1.0).kinds(Full).window(512).rope(LAGUNA),
+    family("laguna", Halves, [40, 2048, 48, 131072]).d_head(128).shares(Share::PartInGroup(1.0)).kinds(Full).window(512).rope(LAGUNA),
     family("lfm2", Halves, [32, 2560, 32, 128000]).base(1e6).kinds(FullIn("full_attn_idxs")),
     family("lfm2_moe", Halves, [32, 2048, 32, 128000]).base(1e6).kinds(Listed),
     family("lfm3", Halves, [24, 2048, 16, 128000])
@@ -456,5 +456,5 @@ pub(super) const FAMILIES: &[Family] = &[
     family("youtu", Interleaved, [32, 2048, 16, 131072]).latent(128, 64).interleave_flag(),
     family("zamba2", Halves, [54, 2560, 32, 4096]).width(Width::Twice).kinds(Zamba)
         .rotates(Rotates::If("use_mem_rope", When::Flag(true, false))).unread(&["use_long_context"]),
-    family("zaya", Halves, [40, 2048, 8, 131072]).d_head(128).share(1.0).kinds(Hybrid).rope(ZAYA),
+    family("zaya", Halves, [40, 2048, 8, 131072]).d_head(128).shares(Share::PartInGroup(1.0)).kinds(Hybrid).rope(ZAYA),
 ];
