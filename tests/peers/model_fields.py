@@ -96,6 +96,7 @@ FOR_ALL = [WINDOWS, WINDOWS | {"max_window_layers": 3}, {"rope_scaling": YARN}, 
 WIDE = {"num_hidden_layers": 12, "per_layer_config": {"05": {"head_dim": 32, "num_key_value_heads": 4},
                                                       "11": {"head_dim": 32, "num_key_value_heads": 4}}}  # fmt: skip
 GROUPS = {"rope_type": "default", "rope_theta": 5e4}
+OLDER_NAME = {"rope_parameters": dict.fromkeys(["full_attention", "sliding_attention"], {"type": "linear", "factor": 2.0, "rope_theta": 5e4})}
 TOGETHER = dict.fromkeys("gemma4_text gemma4_unified_text diffusion_gemma_text embedding_gemma2_text".split(), [WIDE]) | {
     "cohere2_moe": [{"rope_scaling": {"type": "linear", "factor": 4.0}}],
     "dots1": [{"max_window_layers": 3, "sliding_window": None}],
@@ -103,13 +104,13 @@ TOGETHER = dict.fromkeys("gemma4_text gemma4_unified_text diffusion_gemma_text e
     "lfm2": [{"full_attn_idxs": [1, 3], "layer_types": None}],
     "laguna": [{"rope_parameters": {"full_attention": GROUPS, "sliding_attention": GROUPS}, "partial_rotary_factor": 0.5}],
     "mimo_v2_flash": [{"rope_parameters": {"full_attention": GROUPS, "sliding_attention": GROUPS}} | more
-                      for more in ({}, {"partial_rotary_factor": 0.5})],
+                      for more in ({}, {"partial_rotary_factor": 0.5})] + [OLDER_NAME],
     "phimoe": [{"rope_scaling": {"type": "longrope", "short_factor": [1.0 + i / 8 for i in range(8)], "long_factor":
                                  [1.0 + i for i in range(8)], "short_mscale": 1.25, "long_mscale": 1.5,
                                  "original_max_position_embeddings": 4096}, "max_position_embeddings": 131072}],
     "molmo2_text": [{"rope_scaling": YARN, "rope_scaling_layers": [0, 2, 4]}],
     "neomme": [{"per_layer_config": {"00": {"sliding_window": 7}, "07": {"sliding_window": None}}},
-               {"rope_parameters": {"full_attention": {"rope_theta": 5e4}, "sliding_attention": {"partial_rotary_factor": 0.5}}}],
+               {"rope_parameters": {"full_attention": {"rope_theta": 5e4}, "sliding_attention": {"partial_rotary_factor": 0.5}}}, OLDER_NAME],
     "smollm3": [WINDOWS | {"no_rope_layers": [1, 0] * 4}],
     "step3p5": [{"layer_types": HALF} | more for more in [
         {"rope_theta": [1e3, 2e3] * 4, "partial_rotary_factors": [0.5, 1.0] * 4},

@@ -41,6 +41,8 @@ pub(super) struct Family {
     /// The name of the base in the file, where that is another; where there are parameters, that of one that replaces
     /// theirs.
     pub base_field: Option<&'static str>,
+    /// Whether the name of a scaling in a group for a kind of layer is `rope_type` alone, and the older `type` is passed over.
+    pub newer_names: bool,
     /// Fields that the code of the type reads and that are not read here: a file that has one is refused.
     pub unread: &'static [&'static str],
 }
@@ -367,6 +369,7 @@ pub(super) const fn family(name: &'static str, layout: Layout, sizes: [usize; 4]
         places: Places::Row,
         opposite: false,
         base_field: None,
+        newer_names: false,
         unread: &[],
     }
 }
@@ -456,5 +459,6 @@ setters! {
     scalings(scalings: Scalings) => scalings: scalings;
     sections(kind: Sections, usual: [usize; 3]) => sections: Some((kind, usual));
     scale(scale: Scale) => scale: scale;
+    newer_names() => newer_names: true;
     unread(unread: &'static [&'static str]) => unread: unread;
 }

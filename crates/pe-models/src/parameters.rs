@@ -196,6 +196,9 @@ fn of_group(
     if let Share::Part(share) | Share::PartInGroup(share) = family.share {
         own.set_default(SHARE, share);
     }
+    if family.newer_names && !own.contains("rope_type") {
+        own.set("rope_type", Value::Text("default".into()));
+    }
     set_type(&mut own)?;
     if uses_original(&own)?
         && !own.contains(ORIGINAL)

@@ -362,7 +362,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("mellum", Halves, [28, 2304, 32, 131072]).d_head(128).kinds(Full).window(1024).rope(MELLUM),
     family("mimo_v2_flash", Halves, [48, 4096, 64, 131072]).d_head(192).shares(Share::PartInGroup(0.334))
         .kinds(Rule(|i, _| match i == 0 || (i + 1) % 6 == 0 { true => "full_attention", false => "sliding_attention", })).window(129)
-        .rope(MIMO).windows(Windows::OneMoreThan("sliding_window_size")),
+        .rope(MIMO).newer_names().windows(Windows::OneMoreThan("sliding_window_size")),
     family("minicpm3", Halves, [62, 2560, 40, 32768]).latent(64, 32),
     family("minimax", Halves, [32, 4096, 32, 131072]).base(1e6)
         .kinds(Rule(|i, _| match i % 2 { 1 => "linear_attention", _ => "full_attention", })).everywhere(),
@@ -391,7 +391,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("nemotron", Halves, [32, 6144, 48, 4096]).share(0.5),
     family("neomme", Halves, [17, 1024, 16, 16384]).d_head(64).share(1.0).everywhere().window(256).windows(Windows::InTurn(1024))
         .kinds(Rule(|i, n| match (i + 1) % 6 == 0 || i + 1 == n { true => "full_attention", false => "sliding_attention" }))
-        .rope(NEOMME).sections(Sections::TwoDealt, [0, 0, 0]).unread(&["rope_scaling"]),
+        .rope(NEOMME).newer_names().sections(Sections::TwoDealt, [0, 0, 0]).unread(&["rope_scaling"]),
     family("nomic_bert", Halves, [12, 768, 12, 2048]).base(1e3),
     family("olmo", Halves, [32, 4096, 32, 2048]),
     family("olmo2", Halves, [32, 4096, 32, 2048]),
