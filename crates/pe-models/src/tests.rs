@@ -414,7 +414,7 @@ fn an_unknown_type_is_told_its_relatives_and_read_as_one_of_them() {
     assert!(message.len() < 300, "{message}");
     assert!(
         message.contains(
-            "qwen2_5_omni_text, qwen2_5_vl_text, qwen2_moe, qwen2_vl_text (docs/models.md"
+            "qwen2, qwen2_5_omni_talker, qwen2_5_omni_text, qwen2_5_vl_text, qwen2_moe (docs/models.md"
         ),
         "{message}"
     );
