@@ -147,7 +147,7 @@ pub(super) enum Share {
     WholeOnly,
     /// The share that is named `partial_rotary_factor`.
     Part(f64),
-    /// The same, and what stands beside the groups of the kinds of layers is passed over.
+    /// The same in the group of a kind of layer without a scaling, and what stands beside the groups is passed over.
     PartInGroup(f64),
     /// The same, or else the part of a head that `rotary_dim` is, or else all of them.
     PartOrColumns,

@@ -362,7 +362,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("mellum", Halves, [28, 2304, 32, 131072]).d_head(128).kinds(Full).window(1024).rope(MELLUM),
     family("mimo_v2_flash", Halves, [48, 4096, 64, 131072]).d_head(192).shares(Share::PartInGroup(0.334))
         .kinds(Rule(|i, _| match i == 0 || (i + 1) % 6 == 0 { true => "full_attention", false => "sliding_attention", })).window(129)
-        .rope(MIMO).newer_names().windows(Windows::OneMoreThan("sliding_window_size")),
+        .rope(MIMO).windows(Windows::OneMoreThan("sliding_window_size")),
     family("minicpm3", Halves, [62, 2560, 40, 32768]).latent(64, 32),
     family("minimax", Halves, [32, 4096, 32, 131072]).base(1e6)
         .kinds(Rule(|i, _| match i % 2 { 1 => "linear_attention", _ => "full_attention", })).everywhere(),
