@@ -9,13 +9,11 @@ alone to another value in the small file of `model_types.py`, and the model is r
 fails on is left out. `values` are what the configuration class takes for the sizes that a file leaves out.
 """
 
-import importlib
 import inspect
 import json
 import os
 import re
 import resource
-import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -28,7 +26,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 import model_types
 from common import VALUES
 
-SECONDS = 900  # for all fields of a type
+SECONDS = 900  # of a processor, for all fields of a type
 MEMORY = 9 * 2**30  # most of it the address space of PyTorch
 SIZES = "num_hidden_layers hidden_size num_attention_heads max_position_embeddings".split()
 
@@ -98,18 +96,21 @@ FOR_ALL = [WINDOWS, WINDOWS | {"max_window_layers": 3}, {"rope_scaling": YARN}, 
 WIDE = {"num_hidden_layers": 12, "per_layer_config": {"05": {"head_dim": 32, "num_key_value_heads": 4},
                                                       "11": {"head_dim": 32, "num_key_value_heads": 4}}}  # fmt: skip
 GROUPS = {"rope_type": "default", "rope_theta": 5e4}
+OLDER_NAME = {"rope_parameters": dict.fromkeys(["full_attention", "sliding_attention"], {"type": "linear", "factor": 2.0, "rope_theta": 5e4})}
 TOGETHER = dict.fromkeys("gemma4_text gemma4_unified_text diffusion_gemma_text embedding_gemma2_text".split(), [WIDE]) | {
     "cohere2_moe": [{"rope_scaling": {"type": "linear", "factor": 4.0}}],
     "dots1": [{"max_window_layers": 3, "sliding_window": None}],
     "gemma3_text": [{"use_bidirectional_attention": True, "sliding_window": 512}],
     "lfm2": [{"full_attn_idxs": [1, 3], "layer_types": None}],
-    "mimo_v2_flash": [{"rope_parameters": {"full_attention": GROUPS, "sliding_attention": GROUPS}}],
+    "laguna": [{"rope_parameters": {"full_attention": GROUPS, "sliding_attention": GROUPS}, "partial_rotary_factor": 0.5}],
+    "mimo_v2_flash": [{"rope_parameters": {"full_attention": GROUPS, "sliding_attention": GROUPS}} | more
+                      for more in ({}, {"partial_rotary_factor": 0.5})] + [OLDER_NAME],
     "phimoe": [{"rope_scaling": {"type": "longrope", "short_factor": [1.0 + i / 8 for i in range(8)], "long_factor":
                                  [1.0 + i for i in range(8)], "short_mscale": 1.25, "long_mscale": 1.5,
                                  "original_max_position_embeddings": 4096}, "max_position_embeddings": 131072}],
     "molmo2_text": [{"rope_scaling": YARN, "rope_scaling_layers": [0, 2, 4]}],
     "neomme": [{"per_layer_config": {"00": {"sliding_window": 7}, "07": {"sliding_window": None}}},
-               {"rope_parameters": {"full_attention": {"rope_theta": 5e4}, "sliding_attention": {"partial_rotary_factor": 0.5}}}],
+               {"rope_parameters": {"full_attention": {"rope_theta": 5e4}, "sliding_attention": {"partial_rotary_factor": 0.5}}}, OLDER_NAME],
     "smollm3": [WINDOWS | {"no_rope_layers": [1, 0] * 4}],
     "step3p5": [{"layer_types": HALF} | more for more in [
         {"rope_theta": [1e3, 2e3] * 4, "partial_rotary_factors": [0.5, 1.0] * 4},
@@ -118,7 +119,8 @@ TOGETHER = dict.fromkeys("gemma4_text gemma4_unified_text diffusion_gemma_text e
         {"attention_other_setting": {"num_attention_heads": 8, "head_dim": 32}},
         {"per_layer_config": {"02": {"sliding_window": 7}}},
     ]],
-    "zaya": [{"layer_types": ["hybrid", "hybrid_sliding"] * 4, "sliding_window": 100}],
+    "zaya": [{"layer_types": ["hybrid", "hybrid_sliding"] * 4, "sliding_window": 100} | more for more in [
+        {}, {"rope_parameters": {"hybrid": GROUPS, "hybrid_sliding": GROUPS, "rope_type": "default"}, "partial_rotary_factor": 0.5}]],
     "ultrabert": [{"attention_windows": [100, 0] * 4}, {"rope_theta": [1e3, 2e3] * 4}],
 }  # fmt: skip
 
@@ -131,7 +133,7 @@ def fields(cls):
         source = inspect.getsource(base)
         read |= set(re.findall(r"""kwargs\.(?:get|pop|setdefault)\(\s*["'](\w+)""", source))
         read |= set(re.findall(r"""["'](\w+)["'] (?:not )?in kwargs""", source)) | set(re.findall(r"self\.(\w+)", source)) & own
-    code = inspect.getsource(importlib.import_module(cls.__module__.replace("configuration_", "modeling_")))
+    code = inspect.getsource(model_types.code_of(cls))
     named = set(re.findall(r"config\.(\w+)", code)) | set(re.findall(r"""config, ["'](\w+)""", code))
     read |= named & own | set(getattr(cls, "attribute_map", ()))
     return sorted(name for name in read if not OTHER.fullmatch(name) and not name.startswith("_"))
@@ -206,7 +208,7 @@ def in_a_process(name):
     with tempfile.NamedTemporaryFile("r") as result:
         process = os.fork()
         if process == 0:
-            signal.alarm(SECONDS)
+            resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             model_types.torch.set_num_threads(1)
             try:

@@ -17,7 +17,7 @@ import inspect
 import json
 import os
 import re
-import signal
+import resource
 import sys
 import tempfile
 import warnings
@@ -39,7 +39,7 @@ from transformers.models.auto.modeling_auto import MODEL_MAPPING
 from common import VALUES, double
 
 RUNS = [[100], [4_095, 131_071]]  # each is one input: some frequencies depend on its largest position
-SECONDS = 150  # for all files of a type
+SECONDS = 150  # of a processor, for all files of a type
 
 SMALL = (
     dict.fromkeys("hidden_size n_embd d_model vocab_size decoder_hidden_size".split(), 64)
@@ -206,9 +206,18 @@ def properties(cls):
 
 
 @functools.cache
+def code_of(cls):
+    """The module of a configuration's model, which may be that of another type: InternLM 3 is a Llama."""
+    try:
+        return importlib.import_module(cls.__module__.replace("configuration_", "modeling_"))
+    except ImportError:
+        return sys.modules[MODEL_MAPPING[cls].__module__]
+
+
+@functools.cache
 def model_class(cls):
     """The model of a configuration that reads tokens, or None."""
-    code = importlib.import_module(cls.__module__.replace("configuration_", "modeling_"))
+    code = code_of(cls)
     if cls.model_type in PARTS:
         return getattr(code, PARTS[cls.model_type])
     models = [model for _, model in inspect.getmembers(code, inspect.isclass) if is_model_of(model, cls, code)]
@@ -226,8 +235,8 @@ def is_model_of(model, cls, code):
 
 def rotates(cls):
     try:
-        source = inspect.getsource(importlib.import_module(cls.__module__.replace("configuration_", "modeling_")))
-    except (ImportError, OSError, AttributeError):
+        source = inspect.getsource(code_of(cls))
+    except (ImportError, OSError, AttributeError, KeyError):
         return False
     return bool(re.search(r"apply_rot|RotaryEmb|apply_rope", source))
 
@@ -498,7 +507,7 @@ def in_a_process(name, of_type=of_type):
     with tempfile.NamedTemporaryFile("r") as result:
         process = os.fork()
         if process == 0:
-            signal.alarm(SECONDS)
+            resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
             torch.set_num_threads(1)
             Path(result.name).write_text(json.dumps(of_type(name)))
             os._exit(0)

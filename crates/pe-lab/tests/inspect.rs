@@ -111,6 +111,26 @@ fn other_parts_and_models_that_do_not_rotate_are_told() {
                 "rope_scaling": {"type": "dynamic", "factor": 4.0}}"#,
             &["in short inputs; in one of 16,384 tokens:"],
         ),
+        (
+            r#"{"model_type": "t5gemma2_text", "num_hidden_layers": 6}"#,
+            &["over 2047 keys before a query and 2048 after it"],
+        ),
+        (
+            r#"{"model_type": "unlimited_ocr_text"}"#,
+            &["over the prompt, and a window of 128 keys"],
+        ),
+        (
+            r#"{"model_type": "neomme"}"#,
+            &["pairs of row 16, column 16: in turn"],
+        ),
+        (
+            r#"{"model_type": "nanochat"}"#,
+            &["direction    opposite: pairs turn by minus the angle"],
+        ),
+        (
+            r#"{"model_type": "vjepa2"}"#,
+            &["tiled: column i of an axis turns by frequency i,"],
+        ),
     ] {
         fs::write(folder.path().join("config.json"), file).unwrap();
         let (text, _) = well(inspect(&["config.json"], folder.path()));

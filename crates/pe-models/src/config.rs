@@ -209,7 +209,14 @@ impl HfConfig {
                 "the model type {name} is not read: {reason}"
             )));
         }
-        Ok((file, family(&name)?))
+        match family(&name) {
+            Err(PositionError::UnknownName { what, .. }) => Err(PositionError::UnknownName {
+                what,
+                known: known(&name, all_names().chain(unrotated::names())),
+                name,
+            }),
+            found => Ok((file, found?)),
+        }
     }
 
     /// The part of the file about text, and the model type that it names.
@@ -244,7 +251,7 @@ impl HfConfig {
 }
 
 /// The rows of all model types.
-fn all() -> impl Iterator<Item = &'static Family> {
+fn all() -> impl Iterator<Item = &'static Family> + Clone {
     FAMILIES.iter().chain(TOWERS)
 }
 
@@ -254,24 +261,35 @@ pub(crate) fn family(name: &str) -> Result<&'static Family, PositionError> {
     found.ok_or_else(|| PositionError::UnknownName {
         what: "model type",
         name: name.to_string(),
-        known: known(name),
+        known: known(name, all_names()),
     })
 }
 
-/// The model types that are nearest to this name, and where all are. Versions of a model share the start of their
-/// names, so that the nearest are those with the longest common start.
-fn known(name: &str) -> String {
-    let common = |family: &&Family| {
-        let both = name.chars().zip(family.name.chars());
+fn all_names() -> impl Iterator<Item = &'static str> + Clone {
+    all().map(|family| family.name)
+}
+
+/// The names that are nearest to this one, and where all are. Versions of a model share the start of their names, so that
+/// the nearest are those with the longest common start; or else those that are a part of this one, as `roberta` is of
+/// `xlm-roberta`.
+fn known(name: &str, all: impl Iterator<Item = &'static str> + Clone) -> String {
+    let letters = |name: &str| -> String {
+        let letters = name.chars().filter(char::is_ascii_alphanumeric);
+        letters.map(|letter| letter.to_ascii_lowercase()).collect()
+    };
+    let own = letters(name);
+    let common = |other: &str| {
+        let other = letters(other);
+        let both = own.chars().zip(other.chars());
         both.take_while(|(a, b)| a == b).count()
     };
-    let longest = all().map(|family| common(&family)).max();
-    let longest = longest
-        .filter(|longest| *longest >= 3)
-        .unwrap_or(usize::MAX);
-    let nearest = all().filter(|family| common(family) == longest);
-    let names: Vec<&str> = nearest.map(|family| family.name).take(5).collect();
-    let all = all().count();
+    let longest = all.clone().map(common).max().unwrap_or(0);
+    let is_near = |other: &&str| match longest >= 3 {
+        true => common(other) == longest,
+        false => other.len() >= 4 && own.contains(&letters(other)),
+    };
+    let names: Vec<&str> = all.clone().filter(is_near).take(5).collect();
+    let all = all.count();
     match names.is_empty() {
         true => format!("the {all} that docs/models.md lists"),
         false => format!("{} (docs/models.md lists all {all})", names.join(", ")),

@@ -41,6 +41,8 @@ pub(super) struct Family {
     /// The name of the base in the file, where that is another; where there are parameters, that of one that replaces
     /// theirs.
     pub base_field: Option<&'static str>,
+    /// Whether the name of a scaling in a group for a kind of layer is `rope_type` alone, and the older `type` is passed over.
+    pub newer_names: bool,
     /// Fields that the code of the type reads and that are not read here: a file that has one is refused.
     pub unread: &'static [&'static str],
 }
@@ -145,6 +147,8 @@ pub(super) enum Share {
     WholeOnly,
     /// The share that is named `partial_rotary_factor`.
     Part(f64),
+    /// The same in the group of a kind of layer without a scaling, and what stands beside the groups is passed over.
+    PartInGroup(f64),
     /// The same, or else the part of a head that `rotary_dim` is, or else all of them.
     PartOrColumns,
     /// Half of them, and what stands beside the parameters is passed over.
@@ -365,6 +369,7 @@ pub(super) const fn family(name: &'static str, layout: Layout, sizes: [usize; 4]
         places: Places::Row,
         opposite: false,
         base_field: None,
+        newer_names: false,
         unread: &[],
     }
 }
@@ -454,5 +459,6 @@ setters! {
     scalings(scalings: Scalings) => scalings: scalings;
     sections(kind: Sections, usual: [usize; 3]) => sections: Some((kind, usual));
     scale(scale: Scale) => scale: scale;
+    newer_names() => newer_names: true;
     unread(unread: &'static [&'static str]) => unread: unread;
 }

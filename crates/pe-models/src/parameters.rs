@@ -190,13 +190,20 @@ fn of_group(
             "it has no `rope_theta` for layers of kind \"{kind}\""
         ));
     }
-    if file.contains(SHARE) {
+    if file.contains(SHARE) && !matches!(family.share, Share::PartInGroup(_)) {
         own.set_default(SHARE, file.number(SHARE)?);
     }
     if let Share::Part(share) = family.share {
         own.set_default(SHARE, share);
     }
+    if family.newer_names && !own.contains("rope_type") {
+        own.set("rope_type", Value::Text("default".into()));
+    }
     set_type(&mut own)?;
+    // The code of the scalings takes the whole head where no share is given.
+    if let (Share::PartInGroup(share), Some("default")) = (family.share, own.text("rope_type")?) {
+        own.set_default(SHARE, share);
+    }
     if uses_original(&own)?
         && !own.contains(ORIGINAL)
         && let Some(longest) = longest(file, family)?

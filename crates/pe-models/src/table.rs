@@ -342,12 +342,14 @@ pub(super) const FAMILIES: &[Family] = &[
     family("hy_v4", Halves, [34, 2816, 32, 262144]).latent(192, 64),
     family("hyperclovax", Halves, [32, 4096, 32, 2048]),
     family("idefics", Halves, [32, 4096, 32, 2048]).divided().unread(&["head_dim"]),
+    family("internlm3", Halves, [48, 4096, 32, 32768]).width(Width::HeadOrDivided(128)),
+    family("iquestcoder", Halves, [80, 5120, 40, 131072]).width(Width::HeadOrDivided(128)),
     family("jais2", Halves, [32, 3328, 26, 8192]),
     family("jetmoe", Halves, [12, 2048, 32, 4096]).width(Width::Channels(128)).unread(&["head_dim"]),
     family("jina_embeddings_v3", Halves, [24, 1024, 16, 8194]).base(2e4),
     family("kolibri1", Halves, [50, 2560, 48, 262144]).d_head(128).rotates(Rotates::WindowsIfAny).kinds(LastOf(5, "")).window(513),
     family("kyutai_speech_to_text", Halves, [48, 2048, 32, 750]),
-    family("laguna", Halves, [40, 2048, 48, 131072]).d_head(128).share(1.0).kinds(Full).window(512).rope(LAGUNA),
+    family("laguna", Halves, [40, 2048, 48, 131072]).d_head(128).shares(Share::PartInGroup(1.0)).kinds(Full).window(512).rope(LAGUNA),
     family("lfm2", Halves, [32, 2560, 32, 128000]).base(1e6).kinds(FullIn("full_attn_idxs")),
     family("lfm2_moe", Halves, [32, 2048, 32, 128000]).base(1e6).kinds(Listed),
     family("lfm3", Halves, [24, 2048, 16, 128000])
@@ -358,7 +360,7 @@ pub(super) const FAMILIES: &[Family] = &[
         .scale(Scale::WithoutRotation),
     family("longcat_flash", Interleaved, [28, 6144, 64, 131072]).base(1e7).latent(128, 64),
     family("mellum", Halves, [28, 2304, 32, 131072]).d_head(128).kinds(Full).window(1024).rope(MELLUM),
-    family("mimo_v2_flash", Halves, [48, 4096, 64, 131072]).d_head(192).share(0.334)
+    family("mimo_v2_flash", Halves, [48, 4096, 64, 131072]).d_head(192).shares(Share::PartInGroup(0.334))
         .kinds(Rule(|i, _| match i == 0 || (i + 1) % 6 == 0 { true => "full_attention", false => "sliding_attention", })).window(129)
         .rope(MIMO).windows(Windows::OneMoreThan("sliding_window_size")),
     family("minicpm3", Halves, [62, 2560, 40, 32768]).latent(64, 32),
@@ -389,7 +391,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("nemotron", Halves, [32, 6144, 48, 4096]).share(0.5),
     family("neomme", Halves, [17, 1024, 16, 16384]).d_head(64).share(1.0).everywhere().window(256).windows(Windows::InTurn(1024))
         .kinds(Rule(|i, n| match (i + 1) % 6 == 0 || i + 1 == n { true => "full_attention", false => "sliding_attention" }))
-        .rope(NEOMME).sections(Sections::TwoDealt, [0, 0, 0]).unread(&["rope_scaling"]),
+        .rope(NEOMME).newer_names().sections(Sections::TwoDealt, [0, 0, 0]).unread(&["rope_scaling"]),
     family("nomic_bert", Halves, [12, 768, 12, 2048]).base(1e3),
     family("olmo", Halves, [32, 4096, 32, 2048]),
     family("olmo2", Halves, [32, 4096, 32, 2048]),
@@ -454,5 +456,5 @@ pub(super) const FAMILIES: &[Family] = &[
     family("youtu", Interleaved, [32, 2048, 16, 131072]).latent(128, 64).interleave_flag(),
     family("zamba2", Halves, [54, 2560, 32, 4096]).width(Width::Twice).kinds(Zamba)
         .rotates(Rotates::If("use_mem_rope", When::Flag(true, false))).unread(&["use_long_context"]),
-    family("zaya", Halves, [40, 2048, 8, 131072]).d_head(128).share(1.0).kinds(Hybrid).rope(ZAYA),
+    family("zaya", Halves, [40, 2048, 8, 131072]).d_head(128).shares(Share::PartInGroup(1.0)).kinds(Hybrid).rope(ZAYA),
 ];

@@ -390,7 +390,7 @@ fn what_a_model_lacks_is_named() {
     }
     let message = message("no_such", json!({}));
     let expected =
-        "there is no model type named \"no_such\"; there are: the 228 that docs/models.md lists";
+        "there is no model type named \"no_such\"; there are: the 254 that docs/models.md lists";
     assert_eq!(message, expected);
     for (file, words) in [
         (json!({"num_hidden_layers": 1e18}), "must be at most 10000"),
@@ -414,10 +414,21 @@ fn an_unknown_type_is_told_its_relatives_and_read_as_one_of_them() {
     assert!(message.len() < 300, "{message}");
     assert!(
         message.contains(
-            "qwen2_5_omni_text, qwen2_5_vl_text, qwen2_moe, qwen2_vl_text (docs/models.md"
+            "qwen2, qwen2_5_omni_talker, qwen2_5_omni_text, qwen2_5_vl_text, qwen2_moe (docs/models.md"
         ),
         "{message}"
     );
+    for (name, near) in [
+        ("xlm-roberta", ": roberta (docs"),
+        ("Llama-5", ": llama, llama4_text, llama4_vision_model (docs"),
+        ("deberta", ": deberta-v2 (docs"),
+    ] {
+        let message = model(json!({"model_type": name}))
+            .layers()
+            .unwrap_err()
+            .to_string();
+        assert!(message.contains(near), "{message}");
+    }
     let like = model(file).like("qwen2").unwrap();
     assert_eq!(like.rotary().unwrap().base, 5e5);
     let assumed = like.assumptions().unwrap();

@@ -103,9 +103,14 @@ const TYPES: &[(&str, &[(&str, Rule)])] = &[
         (DECODER, Rule::Learned((WIDTH, 384), Rows::Longest((&["max_target_positions"], 448)), None))]),
 ];
 
+/// The model types that have schemes of their own in place of rotations.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
+    TYPES.iter().map(|(name, _)| *name)
+}
+
 /// Whether this model type has schemes of its own in place of rotations.
 pub(crate) fn is_unrotated(model_type: &str) -> bool {
-    TYPES.iter().any(|(name, _)| *name == model_type)
+    names().any(|name| name == model_type)
 }
 
 /// The schemes of a model type that does not rotate, each with its place; `None` for all other types.
@@ -188,7 +193,10 @@ impl Rule {
 }
 
 fn size(file: &Fields, (names, usual): &Size) -> Result<usize, String> {
-    Ok(file.first_length(names)?.map_or(*usual, |(_, size)| size))
+    match file.first_length(names)? {
+        Some((name, 0)) => Err(format!("`{name}` must be at least 1; got 0")),
+        given => Ok(given.map_or(*usual, |(_, size)| size)),
+    }
 }
 
 /// √d_model where the file says that embeddings are scaled.
@@ -216,8 +224,8 @@ fn learned(
     let rows = match rows {
         Rows::Longest(longest) => size(file, longest)?,
         Rows::WithoutPadding(longest) => {
-            let usual = padding.unwrap_or(0);
-            let index = size(file, &(&["pad_token_id"], usual))?;
+            let given = file.optional_length("pad_token_id")?;
+            let index = given.or(padding).unwrap_or(0);
             padding = Some(index);
             let all = size(file, longest)?;
             all.checked_sub(index + 1).ok_or_else(|| {
@@ -226,7 +234,10 @@ fn learned(
                 )
             })?
         }
-        Rows::Patches => patches(file)?.iter().product::<usize>() + 1,
+        Rows::Patches => {
+            let [rows, columns] = patches(file)?;
+            rows.saturating_mul(columns).saturating_add(1)
+        }
     };
     let mut config = LearnedPositionalEmbeddingConfig::new(size(file, width)?, rows);
     config.padding_index = padding;
@@ -321,9 +332,11 @@ fn beit(file: &Fields) -> Result<Vec<PositionalConfig>, String> {
     Ok(schemes)
 }
 
-fn alibi(file: &Fields, names: &[&'static str], usual: usize) -> Result<PositionalConfig, String> {
-    match file.first_length(names)?.map_or(usual, |(_, heads)| heads) {
-        0 => Err(format!("`{}` must be at least 1; got 0", names[0])),
-        heads => Ok(PositionalConfig::Alibi(AlibiConfig::new(heads))),
-    }
+fn alibi(
+    file: &Fields,
+    names: &'static [&'static str],
+    usual: usize,
+) -> Result<PositionalConfig, String> {
+    let heads = size(file, &(names, usual))?;
+    Ok(PositionalConfig::Alibi(AlibiConfig::new(heads)))
 }

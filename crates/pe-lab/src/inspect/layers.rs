@@ -52,6 +52,10 @@ pub struct Rotation {
     pub rotary_dim: usize,
     /// Which columns make a pair.
     pub layout: Layout,
+    /// Whether pairs turn the other way, by minus the angle.
+    pub opposite: bool,
+    /// Whether the frequencies of neighbouring columns follow each other, and start again in the middle of an axis.
+    pub tiled_angles: bool,
     /// The base of the frequencies.
     pub base: f64,
     /// The coordinates that share the pairs, in a model of text, images and video.
@@ -154,6 +158,8 @@ impl Rotation {
             d_head: rotary.d_head,
             rotary_dim: rotary.rotary_dim.unwrap_or(rotary.d_head),
             layout: rotary.layout,
+            opposite: rotary.opposite,
+            tiled_angles: rotary.tiled_angles,
             base: rotary.base,
             axes: rotary.axes.clone(),
             scaling: rotary.scaling.clone(),

@@ -4,6 +4,7 @@ use std::fmt;
 
 use pe_burn::axes::PairOrder;
 use pe_burn::{Axes, Layout};
+use pe_models::AttentionSpan;
 
 use super::{Group, Inspection, Rotation};
 use crate::grouped::grouped;
@@ -71,17 +72,24 @@ impl fmt::Display for Group {
             "Layers"
         };
         writeln!(f, "{name} {}", ranges(&self.layers))?;
-        let attention = match self.attention.split_once(' ') {
-            None if self.attention == "none" => "none: this layer has no positions".to_string(),
-            None if self.attention == "window" => "within a window of the image".to_string(),
-            None => "full".to_string(),
-            Some(("sliding", window)) => format!("over a window of {window} keys"),
-            Some((_, length)) => format!("within pieces of {length} tokens"),
+        let span = self.positions.span;
+        let attention = match span {
+            AttentionSpan::None => "none: this layer has no positions".to_string(),
+            AttentionSpan::Window => "within a window of the image".to_string(),
+            AttentionSpan::Sliding(window) => format!("over a window of {window} keys"),
+            AttentionSpan::Around { before, after } => {
+                format!("over {before} keys before a query and {after} after it")
+            }
+            AttentionSpan::PromptAndSliding(window) => {
+                format!("over the prompt, and a window of {window} keys")
+            }
+            AttentionSpan::Chunked(length) => format!("within pieces of {length} tokens"),
+            _ => self.attention.clone(),
         };
         entry(f, "attention", &attention)?;
         match &self.rotation {
             Some(rotation) => rotation.fmt(f)?,
-            None if self.attention == "none" => {}
+            None if span == AttentionSpan::None => {}
             None => entry(f, "positions", "none: queries and keys are not rotated")?,
         }
         if let Some(factor) = &self.query_factor {
@@ -133,6 +141,9 @@ fn shares(axes: &Axes) -> String {
         PairOrder::Dealt => "in turn",
         PairOrder::Given(_) => "height and width in turn, then time",
     };
+    if axes.axes().len() == 2 {
+        return format!("pairs of {}, {}: {order}", of("row", 0), of("column", 1));
+    }
     let [time, height, width] = [of("time", 0), of("height", 1), of("width", 2)];
     format!("pairs of {time}, {height}, {width}: {order}")
 }
@@ -154,6 +165,17 @@ impl fmt::Display for Rotation {
             Layout::Interleaved => "interleaved: columns 2i and 2i + 1 make a pair".to_string(),
         };
         entry(f, "layout", &layout)?;
+        if self.opposite {
+            entry(f, "direction", "opposite: pairs turn by minus the angle")?;
+        }
+        if self.tiled_angles {
+            entry(
+                f,
+                "angles",
+                "tiled: column i of an axis turns by frequency i,",
+            )?;
+            entry(f, "", "counted from 0 again in the second half")?;
+        }
         if self.places != "row" {
             entry(f, "coordinates", patches(self))?;
         } else if let Some(axes) = &self.axes {

@@ -89,8 +89,24 @@ fn what_a_file_turns_off_is_not_there_and_what_is_not_read_is_named() {
             r#"{"model_type": "roberta", "max_position_embeddings": 1}"#,
             "must be more than `pad_token_id` 1; got 1",
         ),
+        (
+            r#"{"model_type": "t5", "num_heads": 0}"#,
+            "`num_heads` must be at least 1; got 0",
+        ),
+        (
+            r#"{"model_type": "whisper", "d_model": 0}"#,
+            "`d_model` must be at least 1; got 0",
+        ),
+        (
+            r#"{"model_type": "wav2vec2", "num_conv_pos_embeddings": 0}"#,
+            "`num_conv_pos_embeddings` must be at least 1; got 0",
+        ),
     ];
     refused(read, &rows);
+    let far = read(r#"{"model_type": "vit", "image_size": 1e15, "patch_size": 1}"#)
+        .unwrap()
+        .unwrap();
+    assert!(far[0].scheme.try_init(&Device::flex()).is_err());
     let error = HfConfig::from_json(r#"{"model_type": "bert"}"#)
         .unwrap()
         .layers()
