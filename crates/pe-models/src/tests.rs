@@ -419,7 +419,7 @@ fn an_unknown_type_is_told_its_relatives_and_read_as_one_of_them() {
         "{message}"
     );
     for (name, near) in [
-        ("xlm-roberta", ": roberta (docs"),
+        ("xlm-roberta", ": bert, roberta (docs"),
         ("Llama-5", ": llama, llama4_text, llama4_vision_model (docs"),
         ("deberta", ": deberta-v2 (docs"),
     ] {

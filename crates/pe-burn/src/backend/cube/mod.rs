@@ -3,6 +3,7 @@
 //!
 //! Burn's fusion of operations sees each as one custom operation and fuses around it.
 
+mod angles;
 mod element;
 mod rotation;
 mod rows;
@@ -13,15 +14,15 @@ use alloc::vec::Vec;
 
 use burn::backend::fusion::custom::TensorSpec;
 use burn::backend::tensor::{FloatTensor, IntTensor};
-use burn::backend::{Backend, Cube, DispatchDevice, ExtensionType, backend_extension};
+use burn::backend::{Backend, Cube, DispatchDevice, backend_extension};
 use burn::tensor::GradientCheckpointingStrategy::Disabled;
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use burn_cubecl::CubeBackend;
 
+use self::angles::{Angles, whole_numbers};
 use crate::backend::autodiff::{Operand, Operation, apply, apply_each};
 use crate::backend::{Addend, check_rotation};
 use crate::layout::{Layout, Turn};
-use crate::tensor::indices;
 pub(crate) use rows::RowForm;
 
 /// Whether the kernels take this tensor: a type that is computed in `f32`, on a graphics card, without
@@ -115,50 +116,9 @@ pub(crate) fn rows(
     Tensor::from_primitive::<Cube>(rows)
 }
 
-fn whole_numbers<const D: usize>(tensor: Tensor<D, Int>) -> IntTensor<Cube> {
-    let of = tensor.try_into_primitive::<Cube>();
-    of.expect("whole numbers on a graphics card")
-}
-
 /// Whether the kernels rotate this tensor by these rows.
 pub(crate) fn rotates(x: &Tensor<4>, rows: &Addend) -> bool {
     rows.dtype() == DType::F32 && supports(x) && !rows.is_tracked()
-}
-
-/// The sines and cosines of tokens, `f32`, all sines of a row before all its cosines.
-#[derive(Clone, Debug, ExtensionType)]
-#[extension_type(fusion)]
-pub enum Angles<B: Backend> {
-    /// A row for each token, `[1 or batch, seq, width]`.
-    Rows { rows: FloatTensor<B> },
-    /// A table, `[1, rows, width]`, and the row of each token, `[1 or batch, seq]`: the kernel reads the rows from the table.
-    ById {
-        table: FloatTensor<B>,
-        ids: IntTensor<B>,
-    },
-}
-
-impl Angles<Cube> {
-    fn new(rows: Addend) -> Self {
-        let ids_of = |table: Tensor<3>, ids: Tensor<2, Int>| Self::ById {
-            table: primitive(table),
-            ids: whole_numbers(ids),
-        };
-        match rows {
-            Addend::Gather { table, ids, seq } => {
-                // The kernel reads by these ids without a look at the end of the table.
-                let end = ids.iter().max().map_or(0, |last| last + 1);
-                let rows = table.dims()[1];
-                assert!(end <= rows, "position {end} of a table of {rows} rows");
-                let on_card = indices(&ids, &table.device()).reshape([ids.len() / seq, seq]);
-                ids_of(table, on_card)
-            }
-            Addend::GatherOnDevice { table, ids } => ids_of(table, ids),
-            rows => Self::Rows {
-                rows: primitive(rows.into_tensor()),
-            },
-        }
-    }
 }
 
 /// What a graphics card computes in one launch each.
@@ -391,11 +351,6 @@ impl Operation<Cube, 1> for Windows {
     fn backward(self, gradient: FloatTensor<Cube>) -> [FloatTensor<Cube>; 1] {
         [Cube::pe_gather(gradient)]
     }
-}
-
-fn primitive(rows: Tensor<3>) -> FloatTensor<Cube> {
-    let rows = rows.without_autodiff().try_into_primitive::<Cube>();
-    rows.expect("rows on the device of the input")
 }
 
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use cubecl::ir::ElemType;
 use cubecl::prelude::*;
 use cubecl::std::FastDivmod;
 
-use super::Angles;
+use super::angles::Angles;
 use super::element::{element, element_of_ids};
 use crate::layout::{Layout, Turn};
 
