@@ -1,6 +1,7 @@
 //! What is added to an input, or turns it: a tensor, or rows of a table that a kernel reads in place.
 
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 
 use burn::tensor::module::embedding;
 use burn::tensor::{DType, Int, Tensor};
@@ -26,10 +27,11 @@ pub(crate) enum Addend<'a> {
         ids: Cow<'a, [usize]>,
         seq: usize,
     },
-    /// The same with ids on the device of the table, `[1 or batch, seq]`.
+    /// The same with ids on the device of the table, `[1 or batch, seq]`. In a box, so that the others stay small: every
+    /// decoding step moves one.
     GatherOnDevice {
         table: Tensor<3>,
-        ids: Tensor<2, Int>,
+        ids: Box<Tensor<2, Int>>,
     },
 }
 
@@ -43,7 +45,7 @@ impl Addend<'_> {
                 let rows = indices(&ids, &table.device()).reshape([ids.len() / seq, seq]);
                 embedding(table.squeeze_dim(0), rows)
             }
-            Self::GatherOnDevice { table, ids } => embedding(table.squeeze_dim(0), ids),
+            Self::GatherOnDevice { table, ids } => embedding(table.squeeze_dim(0), *ids),
         }
     }
 

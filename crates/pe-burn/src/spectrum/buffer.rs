@@ -1,5 +1,6 @@
 //! Rows of a [`Spectrum`] as tensors: a buffer that grows with the positions it is asked for.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -155,7 +156,7 @@ impl RowBuffer {
                 seq,
             },
             Rows::Device(ids) => Addend::GatherOnDevice {
-                ids: ids_on(&ids.ids, &table.device()),
+                ids: Box::new(ids_on(&ids.ids, &table.device())),
                 table,
             },
             Rows::Times(_) | Rows::Coordinates { .. } => {

@@ -37,7 +37,7 @@ impl Angles<Cube> {
                 let on_card = indices(&ids, &table.device()).reshape([ids.len() / seq, seq]);
                 ids_of(table, on_card)
             }
-            Addend::GatherOnDevice { table, ids } => ids_of(table, ids),
+            Addend::GatherOnDevice { table, ids } => ids_of(table, *ids),
             rows => Self::Rows {
                 rows: primitive(rows.into_tensor()),
             },
