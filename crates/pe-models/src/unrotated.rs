@@ -312,6 +312,9 @@ fn swin(
     let window = both(file, "window_size", 7)?;
     let pretrained = list("pretrained_window_sizes", &[])?;
     let heads = list("num_heads", &[3, 6, 12, 24])?;
+    if heads.is_empty() {
+        return Err("`num_heads` must have a number for each stage; got none".into());
+    }
     let stages = heads.into_iter().enumerate();
     Ok(stages
         .map(|(i, heads)| of(heads, window, pretrained.get(i).copied().unwrap_or(0)))

@@ -116,7 +116,7 @@ static SCHEMES: [BuiltIn; 28] = [
     ),
     scheme(
         "pope",
-        "content says how long, positions say in which direction (PoPE; Gopalakrishnan et al. 2025)",
+        "content says how long, positions say in which direction (PoPE; Gopalakrishnan et al. 2025; x-transformers)",
     )
     .here(
         "phases start anywhere from −2π to 0, the paper's other choice: with phases of 0 the encoder could not tell left \
@@ -128,7 +128,7 @@ static SCHEMES: [BuiltIn; 28] = [
     }),
     scheme(
         "fox",
-        "scores fall at each token by a gate of its hidden state, for causal tasks (FoX; Lin et al. 2025)",
+        "scores fall at each token by a gate of its hidden state, for causal tasks (FoX; Lin et al. 2025; flash-linear-attention)",
     )
     .made(|sizes| Fox(gates(sizes))),
     scheme(

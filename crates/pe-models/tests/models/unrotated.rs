@@ -94,6 +94,10 @@ fn what_a_file_turns_off_is_not_there_and_what_is_not_read_is_named() {
             "`num_heads` must be at least 1; got 0",
         ),
         (
+            r#"{"model_type": "swin", "num_heads": []}"#,
+            "`num_heads` must have a number for each stage; got none",
+        ),
+        (
             r#"{"model_type": "whisper", "d_model": 0}"#,
             "`d_model` must be at least 1; got 0",
         ),
