@@ -62,7 +62,7 @@ fn main() {
             .way(
                 "reading the weights and the cache",
                 cores(),
-                (d_model == 384).then_some(Target::Within(1.0 / 0.6)),
+                (d_model == 384).then_some(Target::Within(1.67)),
                 reading(case),
             )
             .run();
