@@ -35,11 +35,7 @@ const CASES: [([usize; 5], usize, Goal); 5] = [
     // nanoGPT's setting for a processor.
     ([128, 4, 4, 12, 64], 40, Goal::Compiled(0.6, None)),
     // At most 1.67, 1 ÷ 0.6, of what the products take at the speed of a large one.
-    (
-        [384, 6, 6, 16, 256],
-        4,
-        Goal::Compiled(0.85, Some(1.67)),
-    ),
+    ([384, 6, 6, 16, 256], 4, Goal::Compiled(0.85, Some(1.67))),
 ];
 
 fn main() {
