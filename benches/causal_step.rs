@@ -60,11 +60,11 @@ fn main() {
         let title = format!("causal training step, flex, {of}batch {batch}, seq {seq}");
         let scheme =
             PositionalConfig::by_name("sinusoidal", d_model, heads, seq).expect("a known name");
-        let (eager, compiled, of_products) = match goal {
-            Goal::Eager => (Some(Target::Within(1.0)), None, None),
-            Goal::Compiled(most, products) => (None, Some(Target::Within(most)), products),
+        let eager = match goal {
+            Goal::Eager => Some(Target::Within(1.0)),
+            Goal::Compiled(..) => None,
         };
-        let mut comparison = Comparison::new(title, rounds)
+        let comparison = Comparison::new(title, rounds)
             .way("pe-encoder", cores(), None, ours(sizes, &scheme, &device))
             .way(
                 "burn::nn modules",
@@ -78,26 +78,29 @@ fn main() {
                 eager,
                 case("fused"),
             );
-        comparison = match goal {
+        match goal {
             Goal::Eager => comparison.peer(
                 &peers,
                 "PyTorch, eager, products and softmax",
                 eager,
                 case("plain"),
             ),
-            Goal::Compiled(..) => {
-                comparison.peer(&peers, "PyTorch, compiled", compiled, case("compiled"))
+            Goal::Compiled(most, of_products) => {
+                let most = Some(Target::Within(most));
+                let comparison =
+                    comparison.peer(&peers, "PyTorch, compiled", most, case("compiled"));
+                match of_products {
+                    None => comparison,
+                    most => comparison.way(
+                        "as many operations in products of 1024 × 1024",
+                        cores(),
+                        most.map(Target::Within),
+                        products(sizes),
+                    ),
+                }
             }
-        };
-        if let Some(most) = of_products {
-            comparison = comparison.way(
-                "as many operations in products of 1024 × 1024",
-                cores(),
-                Some(Target::Within(most)),
-                products(sizes),
-            );
         }
-        comparison.run();
+        .run();
     }
 }
 

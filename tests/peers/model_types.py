@@ -206,12 +206,16 @@ def properties(cls):
 
 
 @functools.cache
+def own_code_of(cls):
+    """The module of models beside that of a configuration, or None."""
+    with contextlib.suppress(ImportError):
+        return importlib.import_module(cls.__module__.replace("configuration_", "modeling_"))
+
+
+@functools.cache
 def code_of(cls):
     """The module of a configuration's model, which may be that of another type: InternLM 3 is a Llama."""
-    try:
-        return importlib.import_module(cls.__module__.replace("configuration_", "modeling_"))
-    except ImportError:
-        return sys.modules[MODEL_MAPPING[cls].__module__]
+    return own_code_of(cls) or sys.modules[MODEL_MAPPING[cls].__module__]
 
 
 @functools.cache

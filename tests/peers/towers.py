@@ -98,11 +98,6 @@ def classes():
     return others | known
 
 
-def code_of(cls):
-    with contextlib.suppress(ImportError):
-        return importlib.import_module(cls.__module__.replace("configuration_", "modeling_"))
-
-
 def reached(cls, code):
     """The names in a model's code that are reached from what is made from this configuration, and from no other."""
     named = definitions(code.__file__)
@@ -126,7 +121,7 @@ def is_wrapper(cls):
 
 def towers(text):
     for name, cls in sorted(classes().items()):
-        code = code_of(cls)
+        code = model_types.own_code_of(cls)
         is_part = name in WHOLE or not is_wrapper(cls)
         if code and name not in text and is_part and any(map(ROTATION.search, reached(cls, code))):
             yield name
@@ -360,7 +355,7 @@ def whole(what, config, code):
 
 def case(what, cls, file):
     """Queries of the first head, what becomes of them, and their coordinates."""
-    code = code_of(cls)
+    code = model_types.own_code_of(cls)
     torch.manual_seed(3)
     with double(), mock.patch.multiple(torch, bfloat16=torch.float64, float16=torch.float64):
         config = cls.from_dict(json.loads(json.dumps(file)))

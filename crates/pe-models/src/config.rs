@@ -209,14 +209,9 @@ impl HfConfig {
                 "the model type {name} is not read: {reason}"
             )));
         }
-        match family(&name) {
-            Err(PositionError::UnknownName { what, .. }) => Err(PositionError::UnknownName {
-                what,
-                known: known(&name, all_names().chain(unrotated::names())),
-                name,
-            }),
-            found => Ok((file, found?)),
-        }
+        let found = find(&name);
+        let found = found.ok_or_else(|| unknown(&name, all_names().chain(unrotated::names())))?;
+        Ok((file, found))
     }
 
     /// The part of the file about text, and the model type that it names.
@@ -255,14 +250,23 @@ fn all() -> impl Iterator<Item = &'static Family> + Clone {
     FAMILIES.iter().chain(TOWERS)
 }
 
-/// The row of a model type.
+/// The row of a model type that rotates, if there is one.
+pub(crate) fn find(name: &str) -> Option<&'static Family> {
+    all().find(|family| family.name == name)
+}
+
+/// The row of a model type that rotates.
 pub(crate) fn family(name: &str) -> Result<&'static Family, PositionError> {
-    let found = all().find(|family| family.name == name);
-    found.ok_or_else(|| PositionError::UnknownName {
+    find(name).ok_or_else(|| unknown(name, all_names()))
+}
+
+/// The error for a model type that is none of these.
+fn unknown(name: &str, all: impl Iterator<Item = &'static str> + Clone) -> PositionError {
+    PositionError::UnknownName {
         what: "model type",
         name: name.to_string(),
-        known: known(name, all_names()),
-    })
+        known: known(name, all),
+    }
 }
 
 fn all_names() -> impl Iterator<Item = &'static str> + Clone {

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use pe_burn::PositionError;
 use pe_burn::scaling::{Fields, Value};
 
-use crate::config::{HfConfig, family, no_rotary};
+use crate::config::{HfConfig, find, no_rotary};
 use crate::unrotated;
 
 /// The sides of a model whose file has them as groups of these names.
@@ -121,7 +121,7 @@ impl HfConfig {
 
 /// The type of a part; `None` where nothing tells it.
 fn type_of(outer: &str, name: &str, own: Option<&str>) -> Option<String> {
-    let is_known = |name: &str| family(name).is_ok() || unrotated::is_unrotated(name);
+    let is_known = |name: &str| find(name).is_some() || unrotated::is_unrotated(name);
     // Published files name the whole in its parts.
     if let Some(own) = own.filter(|own| *own != outer || is_known(own)) {
         return Some(own.to_string());

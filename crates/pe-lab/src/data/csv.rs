@@ -66,6 +66,7 @@ pub(super) fn read(
     let commas = layout.decimal_commas(reading);
     let mut notes = layout.describe(reading);
     notes.extend(decimal_commas(&sheet.names, &sheet.columns, &commas)?);
+    let has_comma = layout.label.is_some_and(|label| commas.contains(&label));
     sheet.each(|line, row| {
         let record = match row {
             Ok(record) => record,
@@ -75,13 +76,12 @@ pub(super) fn read(
             }
         };
         let label = layout.label.and_then(|label| record.get(label));
-        let is_comma = layout.label.is_some_and(|label| commas.contains(&label));
-        let label = match is_comma {
+        let label = match has_comma {
             true => label.map(with_point).map(Cow::from),
             false => label.map(Cow::from),
         };
         let group = layout.group.map(|group| record.get(group).unwrap_or(""));
-        let tokens = layout.tokens_of(record, &commas);
+        let tokens = layout.tokens_of(record);
         rows.take(line, labels.of(label.as_deref()), group, tokens)
     })?;
     Ok(notes)
@@ -397,8 +397,11 @@ impl Layout<'_> {
         all.filter(|at| columns[*at].has_comma()).collect()
     }
 
-    /// The tokens of a row, up to its last cell that is not empty. `commas` are columns of decimal commas.
-    fn tokens_of(&self, record: &StringRecord, commas: &[usize]) -> Tokens {
+    /// The tokens of a row, up to its last cell that is not empty.
+    fn tokens_of(&self, record: &StringRecord) -> Tokens {
+        let has_comma = |column: usize| {
+            self.kind == TokenKind::Numbers && self.sheet.columns[column].has_comma()
+        };
         let cells = || {
             let cells = self.tokens.iter();
             cells.map(|column| (*column, record.get(*column).unwrap_or("").trim()))
@@ -408,7 +411,7 @@ impl Layout<'_> {
         for (column, cell) in cells().take(filled) {
             match cell {
                 "" => tokens.push_empty(),
-                _ if commas.contains(&column) => tokens.push(&with_point(cell)),
+                _ if has_comma(column) => tokens.push(&with_point(cell)),
                 _ => Reading::split(self.kind, cell, |token| tokens.push(token)),
             }
         }

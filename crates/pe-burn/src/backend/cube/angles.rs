@@ -31,9 +31,9 @@ impl Angles<Cube> {
         match rows {
             Addend::Gather { table, ids, seq } => {
                 // The kernel reads by these ids without a look at the end of the table.
-                let end = ids.iter().max().map_or(0, |last| last + 1);
-                let rows = table.dims()[1];
-                assert!(end <= rows, "position {end} of a table of {rows} rows");
+                let (last, rows) = (ids.iter().max(), table.dims()[1]);
+                let is_there = last.is_none_or(|last| *last < rows);
+                assert!(is_there, "row {last:?} of a table of {rows} rows");
                 let on_card = indices(&ids, &table.device()).reshape([ids.len() / seq, seq]);
                 ids_of(table, on_card)
             }

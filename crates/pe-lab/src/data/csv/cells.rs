@@ -39,20 +39,15 @@ pub fn cells_or_numbers(
     tokens: &[usize],
     reading: &Reading,
 ) -> Result<TokenKind, Problem> {
-    let of = || tokens.iter().map(|column| &columns[*column]);
-    let is_whole = !of().any(Column::has_fractions);
+    let mut of = tokens.iter().map(|column| &columns[*column]);
+    if reading.is_answer() || !of.any(Column::has_fractions) {
+        return Ok(TokenKind::Cells);
+    }
     let mut others = tokens
         .iter()
         .filter(|at| !columns[**at].is_numbers_or_missing());
-    let Some(odd) = others
-        .clone()
-        .next()
-        .filter(|_| !is_whole && !reading.is_answer())
-    else {
-        return Ok(match is_whole || reading.is_answer() {
-            true => TokenKind::Cells,
-            false => TokenKind::Numbers,
-        });
+    let Some(odd) = others.clone().next() else {
+        return Ok(TokenKind::Numbers);
     };
     match others.all(|at| columns[*at].odd_one().is_some()) {
         false => Ok(TokenKind::Cells),
