@@ -1,4 +1,4 @@
-//! Counts the large allocations of the forward: none where the input is owned, one where it is
+//! Counts the large allocations of a call: none where the input is owned, one where it is
 //! shared, and never the table.
 //!
 //! ```text
@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use burn::tensor::{Device, Tensor};
 use pe_benches::{Measured, Row, Target, Unit};
 use pe_burn::embedding::InputScale;
-use pe_burn::{Embed, Positions, SinusoidalPositionalEncodingConfig};
+use pe_burn::{
+    Embed, Positions, RotaryPositionalEncodingConfig, Rotate, SinusoidalPositionalEncodingConfig,
+};
 
 /// The system's allocator, counting the allocations of at least [`LARGE`] bytes.
 struct Counting;
@@ -62,7 +64,7 @@ fn large_allocations(bytes: usize, call: impl FnOnce()) -> f64 {
 
 fn main() {
     let device = Device::flex();
-    let own = |what: &str, shape: [usize; 3], number: f64, at_most: f64| {
+    let own = |what: &str, shape: &[usize], number: f64, at_most: f64| {
         Row {
             bench: format!("allocations of the output's size, {what} {shape:?}"),
             unit: Unit::Count,
@@ -85,20 +87,30 @@ fn main() {
         let config = SinusoidalPositionalEncodingConfig::new(shape[2]);
         let pe = config.init(&device);
         let forward = |x: Tensor<3>| large_allocations(bytes, || drop(black_box(pe.forward(x))));
-        own("owned input", shape, forward(zeros()), 0.0);
+        own("owned input", &shape, forward(zeros()), 0.0);
         let kept = zeros();
-        own("shared input", shape, forward(kept.clone()), 1.0);
+        own("shared input", &shape, forward(kept.clone()), 1.0);
 
         let scaled = config.with_input_scale(InputScale::SqrtDModel);
         let scaled = scaled.init(&device);
         let x = zeros();
         let number = large_allocations(bytes, || drop(black_box(scaled.forward(x))));
-        own("owned input, input scale", shape, number, 0.0);
+        own("owned input, input scale", &shape, number, 0.0);
 
         let starts = Positions::from_starts((0..shape[0]).collect::<Vec<_>>());
         let x = zeros();
         let number = large_allocations(bytes, || drop(black_box(pe.embed(x, &starts))));
-        own("owned input, a start per row", shape, number, 1.0);
+        own("owned input, a start per row", &shape, number, 1.0);
+    }
+
+    // Queries or keys with their heads side by side in each token: the rotation takes them as a view and stays in their memory.
+    for shape in [[8, 512, 8, 64], [1, 1, 8, 64]] {
+        let bytes = shape.iter().product::<usize>() * size_of::<f32>();
+        let rope = RotaryPositionalEncodingConfig::new(64).init(&device);
+        let [q, k] = [(); 2].map(|()| Tensor::<4>::zeros(shape, &device));
+        let at = Positions::from(7);
+        let number = large_allocations(bytes, || drop(black_box(rope.rotate_bshd(q, k, &at))));
+        own("rotate_bshd, owned input", &shape, number, 0.0);
     }
 
     // A decoding step is so small that a copy of its table's rows, or of the table, would show as
@@ -109,6 +121,6 @@ fn main() {
         let (x, at) = (Tensor::<3>::zeros(shape, &device), Positions::from(7));
         let row = 512 * size_of::<f32>();
         let number = large_allocations(row, || drop(black_box(pe.embed(x, &at))));
-        own("or of a row, decoding step", shape, number, 0.0);
+        own("or of a row, decoding step", &shape, number, 0.0);
     }
 }

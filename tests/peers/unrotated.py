@@ -55,6 +55,8 @@ ATTENTION = {
     "glm5_next_text": {"layer_types": ["full_attention"], "mlp_layer_types": ["dense"], "qk_nope_head_dim": 16, "v_head_dim": 16,
                        "kv_lora_rank": 16, "q_lora_rank": 16, "index_n_heads": 4, "index_head_dim": 16},
     "jamba": {"attn_layer_period": 1, "attn_layer_offset": 0, "num_experts": 1, "num_experts_per_tok": 1},
+    "kimi_linear": {"layer_types": ["full_attention"], "mlp_layer_types": ["dense"], "qk_nope_head_dim": 16, "qk_rope_head_dim": 16,
+                    "v_head_dim": 16, "kv_lora_rank": 16},
     "moshi_depth": {"head_dim": 16},
     "nemotron_h": {"layers_block_type": ["full_attention"]},
 }  # fmt: skip

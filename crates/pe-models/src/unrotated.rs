@@ -84,6 +84,7 @@ const TYPES: &[(&str, &[(&str, Rule)])] = &[
     ("gpt2", &[(EMBEDDINGS, Rule::Learned((WIDTH, 768), Rows::Longest((LONGEST, 1024)), None))]),
     ("hubert", &[(EMBEDDINGS, Rule::Wav2Vec2)]),
     ("jamba", &[]),
+    ("kimi_linear", &[]),
     ("mbart", &[(ENCODER, Rule::Learned((WIDTH, 1024), Rows::Longest((LONGEST, 1024)), Some(1))),
         (DECODER, Rule::Learned((WIDTH, 1024), Rows::Longest((LONGEST, 1024)), Some(1)))]),
     ("moshi_depth", &[]),
@@ -134,15 +135,17 @@ impl Rule {
         Ok(match self {
             Self::Learned(width, rows, padding) => vec![learned(file, width, rows, *padding)?],
             Self::Sines(width, rows) => {
-                let mut config = SinusoidalPositionalEncodingConfig::new(size(file, width)?)
+                let mut config = SinusoidalPositionalEncodingConfig::new(multiple(2, file, width)?)
                     .with_formula(Formula::TENSOR2TENSOR);
                 config.max_len = size(file, rows)?;
                 config.input_scale = input_scale(file)?;
                 vec![PositionalConfig::Sinusoidal(config)]
             }
             Self::T5(heads, bidirectional) => {
+                let shares = if *bidirectional { 4 } else { 2 };
+                let buckets = &(&["relative_attention_num_buckets"][..], 32);
                 let config = T5RelativeBiasConfig::new(size(file, heads)?)
-                    .with_buckets(size(file, &(&["relative_attention_num_buckets"], 32))?)
+                    .with_buckets(multiple(shares, file, buckets)?)
                     .with_max_distance(size(file, &(&["relative_attention_max_distance"], 128))?)
                     .with_bidirectional(*bidirectional);
                 vec![PositionalConfig::T5(config)]
@@ -196,6 +199,16 @@ fn size(file: &Fields, (names, usual): &Size) -> Result<usize, String> {
     match file.first_length(names)? {
         Some((name, 0)) => Err(format!("`{name}` must be at least 1; got 0")),
         given => Ok(given.map_or(*usual, |(_, size)| size)),
+    }
+}
+
+/// A size that the code halves, or shares out.
+fn multiple(of: usize, file: &Fields, sought: &Size) -> Result<usize, String> {
+    match file.first_length(sought.0)? {
+        Some((name, given)) if !given.is_multiple_of(of) => {
+            Err(format!("`{name}` must be a multiple of {of}; got {given}"))
+        }
+        _ => size(file, sought),
     }
 }
 

@@ -102,6 +102,14 @@ fn what_a_file_turns_off_is_not_there_and_what_is_not_read_is_named() {
             "`d_model` must be at least 1; got 0",
         ),
         (
+            r#"{"model_type": "whisper", "d_model": 65}"#,
+            "`d_model` must be a multiple of 2; got 65",
+        ),
+        (
+            r#"{"model_type": "t5", "relative_attention_num_buckets": 30}"#,
+            "`relative_attention_num_buckets` must be a multiple of 4; got 30",
+        ),
+        (
             r#"{"model_type": "wav2vec2", "num_conv_pos_embeddings": 0}"#,
             "`num_conv_pos_embeddings` must be at least 1; got 0",
         ),
