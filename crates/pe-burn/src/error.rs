@@ -206,7 +206,7 @@ fn number_named(number: f64, axis: Option<usize>) -> String {
 }
 
 impl PositionError {
-    /// The same for tokens that come after `before` others, in a row of a batch.
+    /// This error, for tokens that come after `before` others in a row of a batch.
     pub(crate) fn in_row(mut self, of: usize, before: usize) -> Self {
         if let Self::TimeOutOfRange { row, token, .. } = &mut self {
             *row = of;
@@ -215,7 +215,7 @@ impl PositionError {
         self
     }
 
-    /// The same for numbers along an axis.
+    /// This error, for coordinates along an axis.
     pub(crate) fn along(mut self, coordinate: usize) -> Self {
         if let Self::TimeOutOfRange { axis, .. } = &mut self {
             *axis = Some(coordinate);

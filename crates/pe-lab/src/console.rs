@@ -46,7 +46,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     replaced(text, |c| c.escape_unicode().to_string())
 }
 
-/// The same of a JSON text, whose strings stay what they are.
+/// [`visible`] for a JSON text: with the escapes of JSON, so that its strings stay what they are.
 pub fn visible_json(text: &str) -> Cow<'_, str> {
     replaced(text, |c| format!("\\u{:04x}", u32::from(c)))
 }

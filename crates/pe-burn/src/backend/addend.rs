@@ -27,7 +27,7 @@ pub(crate) enum Addend<'a> {
         ids: Cow<'a, [usize]>,
         seq: usize,
     },
-    /// The same with ids on the device of the table, `[1 or batch, seq]`. In a box, so that the others stay small: every
+    /// The rows of a table by ids that lie on its device, `[1 or batch, seq]`. In a box, so that the others stay small: every
     /// decoding step moves one.
     GatherOnDevice {
         table: Tensor<3>,

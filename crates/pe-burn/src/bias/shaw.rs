@@ -33,7 +33,7 @@ pub struct ShawConfig {
     /// The largest distance to the left that has a vector of its own; all farther keys share it. Default: 16.
     #[serde(default = "default_clip")]
     pub left: usize,
-    /// The same to the right. Default: 16.
+    /// The largest distance to the right that has a vector of its own. Default: 16.
     #[serde(default = "default_clip")]
     pub right: usize,
     /// Whether there is a second table, for [`values`](Shaw::values). Default: false.
@@ -161,7 +161,7 @@ pub struct Shaw {
     /// `[left + 1 + right, d_head]`: the vectors of the distances `−left ..= right`, key minus query;
     /// `distance_embedding.weight` of Wav2Vec2-BERT's checkpoints.
     pub keys: Param<Tensor<2>>,
-    /// The same for values, if the configuration asks for it.
+    /// The table for values, if the configuration asks for one.
     pub values: Option<Param<Tensor<2>>>,
     #[module(skip)]
     config: ShawConfig,

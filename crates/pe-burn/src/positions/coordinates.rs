@@ -147,7 +147,7 @@ impl Coordinates {
         Ok(Self { axes, values })
     }
 
-    /// The same with every coordinate multiplied by a factor of its axis.
+    /// These coordinates, each multiplied by a factor of its axis.
     ///
     /// # Errors
     ///
@@ -159,7 +159,7 @@ impl Coordinates {
         })
     }
 
-    /// The same with a number added to every coordinate of an axis.
+    /// These coordinates with a number added to each along an axis.
     ///
     /// # Errors
     ///
@@ -224,7 +224,7 @@ impl Coordinates {
 }
 
 impl From<Coordinates> for Positions {
-    /// The same coordinates in every row of the batch.
+    /// Every row of the batch has these coordinates.
     fn from(coordinates: Coordinates) -> Self {
         let (tokens, axes) = (coordinates.tokens(), coordinates.axes);
         Self::of_coordinates(coordinates.values, [1, tokens, axes])

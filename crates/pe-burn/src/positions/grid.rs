@@ -46,7 +46,7 @@ impl Grid {
         }
     }
 
-    /// The same grid after `prefix` tokens that are not on it.
+    /// This grid after `prefix` tokens that are not on it.
     pub fn with_prefix(self, prefix: usize) -> Self {
         Self { prefix, ..self }
     }

@@ -348,7 +348,7 @@ impl Positions {
         Self::new(Kind::Device(ids))
     }
 
-    /// The same positions, with some tokens marked as padding. The positions
+    /// These positions, with some tokens marked as padding. The positions
     /// themselves do not change. The marks matter to encodings that treat padding differently from
     /// other tokens: a learned table with a padding row, and fairseq's formula, which encodes padding
     /// as zeros. Positions from a mask, and randomized ones, are marked already.

@@ -137,7 +137,7 @@ module!(RotaryPositionalEncodingConfig => RotaryPositionalEncoding {
 pub struct RotaryPositionalEncoding {
     /// The sines and cosines of a row, times the attention factor.
     rows: RowBuffer,
-    /// The same for longer inputs than the model was trained on, where these have frequencies of their
+    /// The rows for longer inputs than the model was trained on, where these have frequencies of their
     /// own (LongRoPE).
     longer: Option<RowBuffer>,
     axes: Option<RotaryAxes>,

@@ -283,7 +283,7 @@ impl ModuleDisplayDefault for RowBuffer {
 impl ModuleDisplay for RowBuffer {}
 
 impl RowSource {
-    /// The same with pair `i` multiplied by `e^(rates[i] · p)` at position `p`.
+    /// These rows with pair `i` multiplied by `e^(rates[i] · p)` at position `p`.
     pub fn growing(self, rates: Vec<f64>) -> Self {
         let rates = Some(rates);
         Self { rates, ..self }

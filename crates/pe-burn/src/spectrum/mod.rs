@@ -115,7 +115,7 @@ impl Spectrum {
         Self::with_frequencies(d_model, base, frequencies)
     }
 
-    /// The same with every frequency ω_i replaced by `frequency(i, ω_i)`.
+    /// This spectrum with every frequency ω_i replaced by `frequency(i, ω_i)`.
     pub(crate) fn map(self, frequency: impl Fn(usize, Double) -> Double) -> Self {
         let number = self.frequencies.iter().copied().enumerate();
         let frequencies = number.map(|(i, omega)| frequency(i, omega)).collect();
@@ -157,14 +157,14 @@ impl Spectrum {
         }
     }
 
-    /// The same after pairs that are not rotated.
+    /// This spectrum after pairs that are not rotated.
     pub(crate) fn behind_unturned(mut self, pairs: usize) -> Self {
         self.frequencies.splice(0..0, vec![Double::ZERO; pairs]);
         self.d_model += 2 * pairs;
         self
     }
 
-    /// The same with every frequency multiplied by a factor.
+    /// This spectrum with every frequency multiplied by a factor.
     ///
     /// # Errors
     ///
@@ -182,22 +182,22 @@ impl Spectrum {
         }
     }
 
-    /// The same frequencies with another layout of the columns.
+    /// This spectrum with another layout of the columns.
     pub fn with_layout(self, layout: Layout) -> Self {
         Self { layout, ..self }
     }
 
-    /// The same with rows multiplied by a factor.
+    /// This spectrum with its rows multiplied by a factor.
     pub(crate) fn with_amplitude(self, amplitude: f64) -> Self {
         Self { amplitude, ..self }
     }
 
-    /// The same with every cosine in the column of its sine, and every sine in that of its cosine.
+    /// This spectrum with every cosine in the column of its sine, and every sine in that of its cosine.
     fn with_cos_first(self, cos_first: bool) -> Self {
         Self { cos_first, ..self }
     }
 
-    /// The same with the row of position `p + offset` at position `p`.
+    /// This spectrum with the row of position `p + offset` at position `p`.
     fn with_offset(self, offset: usize) -> Self {
         Self { offset, ..self }
     }

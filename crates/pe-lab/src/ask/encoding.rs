@@ -146,7 +146,7 @@ pub trait SchemeConfig: Config + Clone + Send + Sync + 'static {
         None
     }
 
-    /// The same scheme with a scaling of RoPE, for language models that are tested with scalings they were not trained
+    /// This scheme with a scaling of RoPE, for language models that are tested with scalings they were not trained
     /// with. `None` where that means nothing.
     fn with_scaling(&self, scaling: RopeScaling) -> Option<Self> {
         let _ = scaling;

@@ -291,7 +291,7 @@ impl Plan {
         Ok(plan.inside(path.parent().unwrap_or(Path::new(""))))
     }
 
-    /// The same plan, whose files are named relative to this folder.
+    /// This plan, whose files are named relative to this folder.
     pub fn inside(mut self, folder: &Path) -> Self {
         let files = [
             &mut self.data,

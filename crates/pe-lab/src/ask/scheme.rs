@@ -228,7 +228,7 @@ impl Scheme {
         self.encoding.axes().is_some()
     }
 
-    /// The same scheme with the grid of a task, if it needs one.
+    /// This scheme with the grid of a task, if it needs one.
     ///
     /// # Errors
     ///

@@ -89,7 +89,7 @@ impl Axis {
         }
     }
 
-    /// The same axis with fewer labels, if they would touch on a horizontal axis of `width` pixels.
+    /// This axis with fewer labels, if they would touch on a horizontal axis of `width` pixels.
     pub fn horizontal(mut self, width: i32) -> Self {
         let room = (width / (label_width(&self.ticks) + 14)).max(1) as usize;
         let keep = self.ticks.len().div_ceil(room).max(1);

@@ -27,7 +27,7 @@ pub fn render(svg: &str) -> Result<Vec<u8>, LabError> {
         .map_err(|error| failed(error.to_string()))
 }
 
-/// The same in a build without PDF.
+/// Refuses to draw: this build is without PDF.
 ///
 /// # Errors
 ///

@@ -45,7 +45,7 @@ pub struct Headline {
     pub best: bool,
     /// Whether the top is known: the first is best, or the others are proven below it or level with it.
     pub decided: bool,
-    /// The same question without one of the tasks, for each of three or more.
+    /// The comparison without one of the tasks, for each of three or more.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
 }

@@ -266,7 +266,7 @@ impl<'a> Data<'a> {
             .filter_map(|run| Some((run.seed, run.outcome.ok()?)))
     }
 
-    /// The same of trainings that were run here. Of scores that were computed elsewhere there are none.
+    /// [`measured`](Self::measured) of trainings that were run here. Of scores that were computed elsewhere there are none.
     pub fn trained<'b>(
         &'b self,
         task: &'b str,

@@ -74,7 +74,7 @@ impl LanguageSummary {
         found.map(Self::with_intervals)
     }
 
-    /// The same with the intervals: those of one length share the dispersion of all runs.
+    /// These lengths with the intervals of their means: those of one length share the dispersion of all runs.
     fn with_intervals(mut self) -> Self {
         for nth in 0..self.lengths.len() {
             set_intervals(

@@ -107,7 +107,7 @@ fn still_falling(summary: &Summary) -> Vec<String> {
     })
 }
 
-/// The same in a sentence: the study then ranks speed.
+/// Which trainings had not converged, in a sentence: the study then ranks speed.
 fn not_converged(summary: &Summary) -> Option<String> {
     let which = still_falling(summary);
     let mut tasks = summary.tasks.iter().filter(fixed_steps);
@@ -243,7 +243,7 @@ fn runs(summary: &Summary, pick: impl Fn(&SchemeSummary) -> Vec<u64>) -> Vec<Str
     runs_on(summary, |_| true, pick)
 }
 
-/// The same of some of the tasks.
+/// [`runs`] on some of the tasks.
 fn runs_on(
     summary: &Summary,
     on: impl Fn(&&TaskSummary) -> bool,

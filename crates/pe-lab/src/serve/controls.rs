@@ -71,7 +71,7 @@ impl Control {
         }
     }
 
-    /// The same for multiples of a number.
+    /// This control with multiples of a number alone.
     pub const fn by(self, step: u64) -> Self {
         match self.takes {
             Takes::Whole {
@@ -125,7 +125,7 @@ impl Control {
         }
     }
 
-    /// The same, for some values of another setting alone.
+    /// This control, shown for some values of another setting alone.
     pub const fn only(self, name: &'static str, values: &'static [&'static str]) -> Self {
         Self {
             only: Some((name, values)),

@@ -80,7 +80,7 @@ impl Response {
         Self::new(status, "text/plain; charset=utf-8", text + "\n")
     }
 
-    /// The same with another policy.
+    /// This answer with another `Content-Security-Policy`.
     pub fn with_policy(self, policy: &'static str) -> Self {
         Self { policy, ..self }
     }

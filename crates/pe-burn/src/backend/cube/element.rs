@@ -13,7 +13,7 @@ pub fn element(dtype: DType) -> ElemType {
     })
 }
 
-/// The same of ids, which are of a type of [`counting_type`](crate::tensor::counting_type).
+/// The element type of ids on a card, which are of a type of [`counting_type`](crate::tensor::counting_type).
 pub fn element_of_ids(dtype: DType) -> ElemType {
     ElemType::Int(match dtype {
         DType::I32 => IntKind::I32,

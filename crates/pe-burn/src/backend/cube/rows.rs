@@ -48,7 +48,7 @@ const SINE: [(u32, u32); 9] = [
     (0x0000_0000, 0x0000_0356),
 ];
 
-/// The same for even k from 2 on: what the cosine lacks to 1.
+/// (π/4)^k / k! for even k from 2 on: what the cosine lacks to 1.
 const COSINE: [(u32, u32); 8] = [
     (0x4ef4_f326, 0xf917_7969),
     (0x040f_07c2, 0x06d6_b0ed),

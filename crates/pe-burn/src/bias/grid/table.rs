@@ -40,7 +40,7 @@ impl<C: TableConfig> SchemeConfig for C {
 
 /// A [`TableConfig`] whose table can be fitted to another window: one with [`Entries::Offsets`].
 pub trait Resize: TableConfig {
-    /// The same for another window.
+    /// This configuration for another window.
     fn with_window(self, window: [usize; 2]) -> Self;
 }
 
@@ -190,7 +190,7 @@ impl<C: TableConfig> TableBias<C> {
 }
 
 impl<C: Resize> TableBias<C> {
-    /// The same for a window of another `[height, width]`: the table is a new parameter, trained if this
+    /// This module for a window of another `[height, width]`: the table is a new parameter, trained if this
     /// one is.
     ///
     /// # Errors

@@ -249,7 +249,7 @@ pub struct LearnedPositionalEmbedding {
 }
 
 impl LearnedPositionalEmbedding {
-    /// The same with its table replaced by a changed one, which is a new parameter, trained if this one
+    /// This module with its table replaced by a changed one, which is a new parameter, trained if this one
     /// is. An adapter that was trained beside the table (LoRA) is merged into it.
     fn map_table(self, change: impl FnOnce(Tensor<2>) -> Tensor<2>) -> Self {
         let offset = self.offset();

@@ -204,7 +204,7 @@ impl Summary {
         leaders(&scores.collect::<Vec<_>>(), least_to_lead(&self.tasks))
     }
 
-    /// The same numbers with the schemes of every table sorted by their score, the highest first.
+    /// These numbers with the schemes of every table sorted by their score, the highest first.
     pub fn by_score(&self) -> Self {
         let mut sorted = self.clone();
         let part = self.first_part();

@@ -305,8 +305,9 @@ pub(super) fn complete_seeds(groups: &[&Group]) -> (Vec<u64>, Vec<Vec<f64>>) {
 /// Below this normalized score no scheme of a study leads: it is not above the floor.
 const FLOOR: f64 = 0.05;
 
-/// The same on data for which it is not known what counts as solved: so little was learned that the differences are
-/// not about positions. Of an error such as that of a forecast, as little may be all there is to learn.
+/// Below this normalized score no scheme leads on data for which it is not known what counts as solved: so little was
+/// learned that the differences are not about positions. Of an error such as that of a forecast, as little may be all
+/// there is to learn.
 const UNLEARNED: f64 = 0.2;
 
 /// The normalized score from which on a scheme can lead on some tasks.

@@ -13,7 +13,7 @@ use crate::stats::{Bounds, intervals, mean};
 use crate::task::{Measure, Score};
 
 impl TaskSummary {
-    /// The same with what the schemes did on it.
+    /// The facts of a task with what the schemes did on it.
     pub(super) fn of(data: &Data<'_>, facts: &Self) -> Self {
         let schemes = data.origin.schemes().iter();
         let mut schemes: Vec<SchemeSummary> = schemes
