@@ -61,7 +61,7 @@ pub struct Measured {
 pub enum Target {
     /// Ours is at least this many times as fast as this variant.
     Faster(f64),
-    /// Ours takes at most this many times the time of this variant.
+    /// Ours takes at most this many times what this variant takes.
     Within(f64),
     /// Our own value is at most this.
     AtMost(f64),
@@ -107,7 +107,7 @@ impl std::fmt::Display for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Faster(times) => write!(f, "≥ {times}× as fast"),
-            Self::Within(times) => write!(f, "≤ {times}× its time"),
+            Self::Within(times) => write!(f, "≤ {times}× theirs"),
             Self::AtMost(bound) if *bound > 0.0 && *bound < 1e-3 => write!(f, "≤ {bound:.1e}"),
             Self::AtMost(bound) => write!(f, "≤ {bound}"),
         }
@@ -121,7 +121,7 @@ impl Unit {
             Self::Seconds if number < 1e-4 => format!("{:.3} µs", number * 1e6),
             Self::Seconds if number < 10.0 => format!("{:.3} ms", number * 1e3),
             Self::Seconds => format!("{number:.1} s"),
-            Self::Bytes => format!("{number} B"),
+            Self::Bytes => format!("{:.1} MiB", number / f64::from(1 << 20)),
             Self::Error => format!("{number:.2e}"),
             Self::Count => format!("{number}"),
         }

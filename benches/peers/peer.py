@@ -7,8 +7,8 @@ and answers with a line, both JSON:
     {"seconds": 0.041, "threads": 1, "idle_cpu": 0.0}
 
 "seconds" is the mean of the calls asked for, after one that is not counted. A case is set up when it is
-first asked for. {"case": "versions"} and {"case": "save", ...} (a table's float32 entries, to a
-file) do not time anything. A case that does not work here answers {"error": "..."}.
+first asked for. {"case": "versions"}, {"case": "memory", ...} and {"case": "save", ...} (a table's float32
+entries, to a file) do not time anything. A case that does not work here answers {"error": "..."}.
 
 While it waits it must not take a core from us. The threads of OpenMP, which PyTorch uses, go on
 spinning after their work, so an answer is sent only when they have gone to sleep; "idle_cpu" is
@@ -174,10 +174,28 @@ def measure(request):
     return {"seconds": (time.perf_counter() - start) / repeat, "threads": threads}
 
 
+def memory(request):
+    """The most bytes that some steps made resident, less those that were resident before the model was made. Ask a process that has
+    done nothing else."""
+    before = resident("VmRSS")
+    step = causal_step.prepare(request["sizes"], request["shape"], request["with"])
+    for _ in range(request["steps"]):
+        step()
+    return {"bytes": resident("VmHWM") - before}
+
+
+def resident(name):
+    with open("/proc/self/status") as status:
+        return next(1024 * int(line.split()[1]) for line in status if line.startswith(name))
+
+
 def save(request):
     build = TABLES[request["with"]](request["rows"], request["d_model"])
     numpy.asarray(build, dtype=numpy.float32).tofile(request["path"])
     return {}
+
+
+UNTIMED = {"memory": memory, "save": save}
 
 
 def answer(request):
@@ -186,8 +204,8 @@ def answer(request):
             python = sys.version.split()[0]
             parts = f"Python {python}, NumPy {numpy.__version__}, PyTorch {torch.__version__}"
             return {"versions": f"{parts} on {torch.get_num_threads()} threads"}
-        if request["case"] == "save":
-            return save(request)
+        if request["case"] in UNTIMED:
+            return UNTIMED[request["case"]](request)
         return measure(request)
     except Exception as error:  # whatever a compiler or an allocator throws is the answer
         lines = str(error).strip().splitlines() or [""]
