@@ -16,7 +16,7 @@ use super::linear::affine;
 use super::math::gelu;
 use super::products::{
     Matrix, New, both_initialized, column_sums, initialized, product, rows_per_chunk, set_product,
-    sum_of,
+    sums_of,
 };
 use super::{contiguous, elements, tensor_like};
 
@@ -146,35 +146,34 @@ fn backward(x: &[f32], weights: Weights, h: &[f32], dy: &[f32]) -> Gradients {
     let Weights { w1, w2, .. } = weights;
     let ([d_model, d_ff], rows) = (weights.sizes(), weights.rows(x));
     let chunk = rows_per_chunk(rows);
-    let mut parts: Vec<[Vec<f32>; 3]> = Vec::new();
+    let mut sums = [const { Vec::new() }; 3];
     assert_eq!(
         [h.len(), dy.len()],
         [rows * d_ff, x.len()],
         "rows of h and of the gradient"
     );
     let write = |dx: New<'_>| {
-        dx.par_chunks_mut(chunk * d_model)
-            .zip(x.par_chunks(chunk * d_model))
-            .zip(h.par_chunks(chunk * d_ff))
-            .zip(dy.par_chunks(chunk * d_model))
-            .map(|(((dx, x), h), dy)| {
-                let dy = Matrix::dense(dy, d_model);
-                let mut dh = product(dy, Matrix::dense(w2, d_model).t());
-                let mut activated = h.to_vec();
-                activate_backward(&mut activated, &mut dh);
-                let dw2 = product(Matrix::dense(&activated, d_ff).t(), dy);
-                let dh_rows = Matrix::dense(&dh, d_ff);
-                set_product(dx, d_model, 1.0, dh_rows, Matrix::dense(w1, d_ff).t());
-                let dw1 = product(Matrix::dense(x, d_model).t(), dh_rows);
-                [dw1, column_sums(&dh, d_ff), dw2]
-            })
-            .collect_into_vec(&mut parts);
+        let chunks = dx
+            .chunks_mut(chunk * d_model)
+            .zip(x.chunks(chunk * d_model))
+            .zip(h.chunks(chunk * d_ff))
+            .zip(dy.chunks(chunk * d_model));
+        sums = sums_of(chunks, [w1.len(), d_ff, w2.len()], |(((dx, x), h), dy)| {
+            let dy = Matrix::dense(dy, d_model);
+            let mut dh = product(dy, Matrix::dense(w2, d_model).t());
+            let mut activated = h.to_vec();
+            activate_backward(&mut activated, &mut dh);
+            let dw2 = product(Matrix::dense(&activated, d_ff).t(), dy);
+            let dh_rows = Matrix::dense(&dh, d_ff);
+            set_product(dx, d_model, 1.0, dh_rows, Matrix::dense(w1, d_ff).t());
+            let dw1 = product(Matrix::dense(x, d_model).t(), dh_rows);
+            [dw1, column_sums(&dh, d_ff), dw2]
+        });
     };
     // SAFETY: `dx`, `x` and `dy` have `rows * d_model` elements and `h` has `rows * d_ff`, so there are as many chunks of each;
     // the product of the rows of `dh` with the transposed W₁, `[d_ff, d_model]`, is all of a chunk of `dx`.
     let dx = unsafe { initialized(x.len(), write) };
-    let [w1, b1, w2] =
-        [0, 1, 2].map(|i| sum_of(parts.iter_mut().map(|part| std::mem::take(&mut part[i]))));
+    let [w1, b1, w2] = sums;
     Gradients {
         x: dx,
         w1,

@@ -9,7 +9,7 @@ use pe_burn::autodiff::{Operand, Operation, apply};
 use rayon::prelude::*;
 
 use super::math::sum;
-use super::products::{New, initialized, rows_per_chunk, sum_of};
+use super::products::{New, initialized, rows_per_chunk, sums_of};
 use super::{contiguous, elements, tensor_like};
 
 /// As [`plain::layer_norm`](crate::plain::layer_norm): `x` is `[batch, seq, d_model]`, `gamma` and
@@ -70,25 +70,28 @@ struct Gradients {
 fn backward(x: &[f32], gamma: &[f32], epsilon: f32, dy: &[f32]) -> Gradients {
     let width = gamma.len();
     let chunk = rows_per_chunk(x.len() / width) * width;
-    let mut parts: Vec<Vec<f32>> = Vec::new();
+    let mut sums = Vec::new();
     assert_eq!(dy.len(), x.len(), "a gradient for every element");
     let write = |dx: New<'_>| {
-        dx.par_chunks_mut(chunk)
-            .zip(x.par_chunks(chunk))
-            .zip(dy.par_chunks(chunk))
-            .map(|((dx, x), dy)| {
-                let mut sums = vec![0.0; 2 * width];
-                normalize_backward(dx, x, gamma, epsilon, dy, &mut sums);
-                sums
-            })
-            .collect_into_vec(&mut parts);
+        let chunks = dx
+            .chunks_mut(chunk)
+            .zip(x.chunks(chunk))
+            .zip(dy.chunks(chunk));
+        [sums] = sums_of(chunks, [2 * width], |((dx, x), dy)| {
+            let mut sums = vec![0.0; 2 * width];
+            normalize_backward(dx, x, gamma, epsilon, dy, &mut sums);
+            [sums]
+        });
     };
     // SAFETY: `dx`, `x` and `dy` have the same number of elements, so there is a chunk of each, and `normalize_backward`
     // initializes as many elements of `dx` as it has of `x`.
     let dx = unsafe { initialized(x.len(), write) };
-    let mut gamma = sum_of(parts);
-    let beta = gamma.split_off(width);
-    Gradients { x: dx, gamma, beta }
+    let beta = sums.split_off(width);
+    Gradients {
+        x: dx,
+        gamma: sums,
+        beta,
+    }
 }
 
 /// The mean of a row, and the inverse of its standard deviation.

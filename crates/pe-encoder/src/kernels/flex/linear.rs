@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::products::{
     Matrix, New, add_product, column_sums, initialized, product, rows_per_chunk, set_product,
-    sum_of,
+    sums_of,
 };
 use super::{contiguous, elements, tensor, tensor_like};
 
@@ -100,7 +100,7 @@ fn backward(x: &[f32], weight: &[f32], outputs: usize, dy: &[f32]) -> Gradients 
     let inputs = weight.len() / outputs;
     let rows = x.len() / inputs;
     let chunk = rows_per_chunk(rows);
-    let mut parts = Vec::new();
+    let mut dw = Vec::new();
     let sizes = [weight.len(), x.len(), dy.len()];
     assert_eq!(
         sizes,
@@ -108,22 +108,22 @@ fn backward(x: &[f32], weight: &[f32], outputs: usize, dy: &[f32]) -> Gradients 
         "whole rows"
     );
     let write = |dx: New<'_>| {
-        dx.par_chunks_mut(chunk * inputs)
-            .zip(x.par_chunks(chunk * inputs))
-            .zip(dy.par_chunks(chunk * outputs))
-            .map(|((dx, x), dy)| {
-                let dy = Matrix::dense(dy, outputs);
-                set_product(dx, inputs, 1.0, dy, Matrix::dense(weight, outputs).t());
-                product(Matrix::dense(x, inputs).t(), dy)
-            })
-            .collect_into_vec(&mut parts);
+        let chunks = dx
+            .chunks_mut(chunk * inputs)
+            .zip(x.chunks(chunk * inputs))
+            .zip(dy.chunks(chunk * outputs));
+        [dw] = sums_of(chunks, [weight.len()], |((dx, x), dy)| {
+            let dy = Matrix::dense(dy, outputs);
+            set_product(dx, inputs, 1.0, dy, Matrix::dense(weight, outputs).t());
+            [product(Matrix::dense(x, inputs).t(), dy)]
+        });
     };
     // SAFETY: `x` has `rows * inputs` elements and `dy` has `rows * outputs`, so a chunk of `dx` and its chunk of `dy` have
     // the same rows, and the product of that with the transposed W, `[outputs, inputs]`, is all of the first.
     let dx = unsafe { initialized(x.len(), write) };
     Gradients {
         x: dx,
-        weight: sum_of(parts),
+        weight: dw,
         bias: column_sums(dy, outputs),
     }
 }

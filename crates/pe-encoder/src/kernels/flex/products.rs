@@ -4,6 +4,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use gemm::{Parallelism, gemm};
+use rayon::prelude::*;
 
 /// A view of a slice as a matrix.
 #[derive(Clone, Copy)]
@@ -214,17 +215,43 @@ pub fn product(a: Matrix, b: Matrix) -> Vec<f32> {
     unsafe { initialized(a.rows * b.columns, write) }
 }
 
-/// The element-wise sum of vectors of one length, added in their order.
+/// Up to so many elements in the parts of a chunk, those of all chunks may be in memory together.
+const SMALL: usize = 1 << 17;
+
+/// The sums of what `part` returns for each chunk, vectors of these lengths, added in the order of the chunks.
+///
+/// Large ones are computed for as many chunks at a time as there are threads: a part of the gradient of a weight is as large as
+/// the weight, and there are eight.
 ///
 /// # Panics
 ///
-/// When there is no vector. (The modules never call a kernel with an empty input.)
-pub fn sum_of(parts: impl IntoIterator<Item = Vec<f32>>) -> Vec<f32> {
-    let add = |mut total: Vec<f32>, part: Vec<f32>| {
-        total.iter_mut().zip(&part).for_each(|(sum, x)| *sum += x);
-        total
+/// When there is no chunk. (The modules never call a kernel with an empty input.)
+pub fn sums_of<C: Send, const N: usize>(
+    mut chunks: impl Iterator<Item = C>,
+    lens: [usize; N],
+    part: impl Fn(C) -> [Vec<f32>; N] + Sync,
+) -> [Vec<f32>; N] {
+    let at_a_time = match lens.iter().sum::<usize>() <= SMALL {
+        true => usize::MAX,
+        false => rayon::current_num_threads(),
     };
-    parts.into_iter().reduce(add).expect("at least one chunk")
+    let mut sums: Option<[Vec<f32>; N]> = None;
+    loop {
+        let some: Vec<C> = chunks.by_ref().take(at_a_time).collect();
+        if some.is_empty() {
+            return sums.expect("at least one chunk");
+        }
+        let parts: Vec<_> = some.into_par_iter().map(&part).collect();
+        for part in parts {
+            let Some(sums) = &mut sums else {
+                sums = Some(part);
+                continue;
+            };
+            for (sum, part) in sums.iter_mut().zip(&part) {
+                sum.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
+            }
+        }
+    }
 }
 
 /// The sum of each column of a dense matrix.
