@@ -64,7 +64,11 @@ fn is_table(file: &Path) -> bool {
 #[test]
 fn safetensors_tables() {
     let folder = Path::new("peers/checkpoints");
-    fuzz("tables-safetensors", files(folder, "safetensors"), is_table);
+    fuzz(
+        "tables-safetensors",
+        files(folder, "safetensors"),
+        &[&is_table],
+    );
 }
 
 #[test]
@@ -73,7 +77,7 @@ fn pytorch_tables() {
     let all = ["bin", "pt", "pth"]
         .map(|ending| files(folder, ending))
         .concat();
-    fuzz("tables-pytorch", all, is_table);
+    fuzz("tables-pytorch", all, &[&is_table]);
 }
 
 #[test]
@@ -81,30 +85,34 @@ fn configurations() {
     let folder = Path::new("../crates/pe-lab/tests/corpus");
     let configs = files(folder, "json").into_iter();
     let configs = configs.filter(|file| String::from_utf8_lossy(&file.1).contains("model_type"));
-    fuzz("model-config", configs.collect(), |file| {
-        let text = String::from_utf8_lossy(&fs::read(file).unwrap()).into_owned();
-        let Ok(config) = HfConfig::from_json(&text) else {
-            return false;
-        };
-        let Ok(rotary) = config.rotary() else {
-            return false;
-        };
-        let device = Device::flex();
-        // A head of a million columns is no error, and takes a while.
-        let d_head = rotary.d_head;
-        if d_head > 10_000 {
-            return true;
-        }
-        let Ok(rotary) = rotary.try_init(&device) else {
-            return false;
-        };
-        let q = Tensor::<4>::ones([1, 1, 3, d_head], &device);
-        match rotary.try_rotate(q.clone(), q, &Positions::default()) {
-            Ok((q, _)) => assert!(values(q).iter().all(|x| x.is_finite())),
-            Err(error) => assert!(!error.to_string().is_empty()),
-        }
-        true
-    });
+    fuzz(
+        "model-config",
+        configs.collect(),
+        &[&|file| {
+            let text = String::from_utf8_lossy(&fs::read(file).unwrap()).into_owned();
+            let Ok(config) = HfConfig::from_json(&text) else {
+                return false;
+            };
+            let Ok(rotary) = config.rotary() else {
+                return false;
+            };
+            let device = Device::flex();
+            // A head of a million columns is no error, and takes a while.
+            let d_head = rotary.d_head;
+            if d_head > 10_000 {
+                return true;
+            }
+            let Ok(rotary) = rotary.try_init(&device) else {
+                return false;
+            };
+            let q = Tensor::<4>::ones([1, 1, 3, d_head], &device);
+            match rotary.try_rotate(q.clone(), q, &Positions::default()) {
+                Ok((q, _)) => assert!(values(q).iter().all(|x| x.is_finite())),
+                Err(error) => assert!(!error.to_string().is_empty()),
+            }
+            true
+        }],
+    );
     let scalings = [
         r#"{"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 1024}"#,
         r#"{"type": "yarn", "factor": 40.0, "mscale": 1.0, "original_max_position_embeddings": 512}"#,
@@ -116,8 +124,12 @@ fn configurations() {
     let scalings = scalings
         .iter()
         .map(|text| ("scaling.json".to_string(), text.as_bytes().to_vec()));
-    fuzz("rope-scaling", scalings.collect(), |file| {
-        let text = fs::read_to_string(file).unwrap_or_default();
-        serde_json::from_str::<RopeScaling>(&text).is_ok()
-    });
+    fuzz(
+        "rope-scaling",
+        scalings.collect(),
+        &[&|file| {
+            let text = fs::read_to_string(file).unwrap_or_default();
+            serde_json::from_str::<RopeScaling>(&text).is_ok()
+        }],
+    );
 }

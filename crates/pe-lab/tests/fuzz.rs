@@ -67,11 +67,19 @@ fn check(task: &dyn Task) {
     }
 }
 
-fn data(file: &Path, reading: Reading) -> bool {
+fn data(file: &Path, reading: &Reading) -> bool {
     source(&Source {
-        reading,
+        reading: reading.clone(),
         ..Source::from(file)
     })
+}
+
+fn usual(file: &Path) -> bool {
+    data(file, &Reading::default())
+}
+
+fn by(reading: &Reading) -> impl Fn(&Path) -> bool {
+    |file| data(file, reading)
 }
 
 fn source(source: &Source) -> bool {
@@ -92,42 +100,35 @@ fn source(source: &Source) -> bool {
 
 #[test]
 fn csv() {
-    fuzz("csv", corpus("csv"), |file| {
-        let read = data(file, Reading::default());
-        let first = Reading {
-            no_header: true,
-            label: Some("1".into()),
-            skip_bad: 5,
-            max_len: Some(9),
-            ..Reading::default()
-        };
-        data(file, first) || read
-    });
+    let first = Reading {
+        no_header: true,
+        label: Some("1".into()),
+        skip_bad: 5,
+        max_len: Some(9),
+        ..Reading::default()
+    };
+    fuzz("csv", corpus("csv"), &[&usual, &by(&first)]);
 }
 
 #[test]
 fn ts() {
-    fuzz("ts", corpus("ts"), |file| data(file, Reading::default()));
+    fuzz("ts", corpus("ts"), &[&usual]);
 }
 
 #[test]
 fn arff() {
-    fuzz("arff", corpus("arff"), |file| {
-        data(file, Reading::default())
-    });
+    fuzz("arff", corpus("arff"), &[&usual]);
 }
 
 #[test]
 fn whole_series_of_a_long_table() {
-    fuzz("long", corpus("long"), |file| {
-        let of = |skip_bad| Reading {
-            id: Some("id".into()),
-            time: Some("time".into()),
-            skip_bad,
-            ..Reading::default()
-        };
-        data(file, of(0)) | data(file, of(9))
+    let [strict, skipping] = [0, 9].map(|skip_bad| Reading {
+        id: Some("id".into()),
+        time: Some("time".into()),
+        skip_bad,
+        ..Reading::default()
     });
+    fuzz("long", corpus("long"), &[&by(&strict), &by(&skipping)]);
 }
 
 /// A table of classes, with the records of a FASTA file that is as it should be.
@@ -138,17 +139,18 @@ fn tables_of_classes() {
     let sequence = |i: usize| ["ACGT", "TTGA", "GGCA"][i % 3].repeat(1 + i % 5);
     let record = |i: usize| format!(">r{i} of a kind\n{}\n", sequence(i));
     fs::write(&records, (0..30).map(record).collect::<String>()).unwrap();
-    fuzz("labels", corpus("labels"), |file| {
-        let of = |skip_bad| Source {
+    let of = |file: &Path, skip_bad| {
+        source(&Source {
             labels: Some(file.to_path_buf()),
             reading: Reading {
                 skip_bad,
                 ..Reading::default()
             },
             ..Source::from(records.as_path())
-        };
-        source(&of(0)) | source(&of(9))
-    });
+        })
+    };
+    let strict = |file: &Path| of(file, 0);
+    fuzz("labels", corpus("labels"), &[&strict, &|file| of(file, 9)]);
 }
 
 /// One text of a folder, beside texts that are as they should be.
@@ -162,157 +164,164 @@ fn texts_of_a_folder() {
             fs::write(file, format!("so {text} {i}")).unwrap();
         }
     }
-    fuzz("texts", corpus("texts"), |file| {
+    let of = |file: &Path, reading: &Reading| {
         fs::copy(file, folder.path().join("good/1.txt")).unwrap();
-        let characters = Reading {
-            tokens: Some(TokenKind::Characters),
-            skip_bad: 1,
-            ..Reading::default()
-        };
-        data(folder.path(), Reading::default()) | data(folder.path(), characters)
-    });
+        data(folder.path(), reading)
+    };
+    let characters = Reading {
+        tokens: Some(TokenKind::Characters),
+        skip_bad: 1,
+        ..Reading::default()
+    };
+    let words = |file: &Path| of(file, &Reading::default());
+    fuzz(
+        "texts",
+        corpus("texts"),
+        &[&words, &|file| of(file, &characters)],
+    );
 }
 
 #[test]
 fn json_lines() {
-    fuzz("jsonl", corpus("jsonl"), |file| {
-        data(file, Reading::default())
-    });
+    fuzz("jsonl", corpus("jsonl"), &[&usual]);
 }
 
 #[test]
 fn text() {
-    fuzz("text", corpus("text"), |file| {
-        let read = data(file, Reading::default());
-        let next = Reading {
-            objective: Some(Objective::Next),
-            ..Reading::default()
-        };
-        data(file, next) || read
-    });
+    let next = Reading {
+        objective: Some(Objective::Next),
+        ..Reading::default()
+    };
+    fuzz("text", corpus("text"), &[&usual, &by(&next)]);
 }
 
 #[test]
 fn fasta() {
-    fuzz("fasta", corpus("fasta"), |file| {
-        let skipping = Reading {
-            skip_bad: 9,
-            max_len: Some(9),
-            ..Reading::default()
-        };
-        data(file, Reading::default()) | data(file, skipping)
-    });
+    let skipping = Reading {
+        skip_bad: 9,
+        max_len: Some(9),
+        ..Reading::default()
+    };
+    fuzz("fasta", corpus("fasta"), &[&usual, &by(&skipping)]);
 }
 
 /// Changes break nearly every stream, so that only the file as it is can be used.
 #[test]
 fn packed() {
-    fuzz("packed", corpus("packed"), |file| {
-        data(file, Reading::default())
-    });
+    fuzz("packed", corpus("packed"), &[&usual]);
 }
 
 #[cfg(feature = "parquet")]
 #[test]
 fn columnar() {
-    fuzz("columnar", columnar_files::corpus(), |file| {
-        let of_time = Reading {
-            target: Some("half".into()),
-            skip_bad: 9,
-            ..Reading::default()
-        };
-        let cells = Reading {
-            columns: Some(vec!["half".into(), "whole".into()]),
-            skip_bad: 9,
-            ..Reading::default()
-        };
-        data(file, Reading::default()) | data(file, of_time) | data(file, cells)
-    });
+    let of_time = Reading {
+        target: Some("half".into()),
+        skip_bad: 9,
+        ..Reading::default()
+    };
+    let cells = Reading {
+        columns: Some(vec!["half".into(), "whole".into()]),
+        skip_bad: 9,
+        ..Reading::default()
+    };
+    let reads: [&dyn Fn(&Path) -> bool; 3] = [&usual, &by(&of_time), &by(&cells)];
+    fuzz("columnar", columnar_files::corpus(), &reads);
 }
 
 #[test]
 fn series() {
-    fuzz("series", corpus("series"), |file| {
-        let of = |target: &str, max_len| Reading {
-            target: Some(target.into()),
-            time: Some("time".into()),
-            skip_bad: 3,
-            max_len,
-            ..Reading::default()
-        };
-        let two_columns = Reading {
-            time: Some("year,quarter".into()),
-            ..of("value", None)
-        };
-        data(file, of("value", Some(9)))
-            | data(file, of("value", None))
-            | data(file, of("class", None))
-            | data(file, two_columns)
-    });
+    let of = |target: &str, time: &str, max_len| Reading {
+        target: Some(target.into()),
+        time: Some(time.into()),
+        skip_bad: 3,
+        max_len,
+        ..Reading::default()
+    };
+    let [short, long, class, two_columns] = [
+        of("value", "time", Some(9)),
+        of("value", "time", None),
+        of("class", "time", None),
+        of("value", "year,quarter", None),
+    ];
+    let reads: [&dyn Fn(&Path) -> bool; 4] =
+        [&by(&short), &by(&long), &by(&class), &by(&two_columns)];
+    fuzz("series", corpus("series"), &reads);
 }
 
 #[test]
 fn token_ids() {
-    fuzz("ids", corpus("ids"), |file| data(file, Reading::default()));
+    fuzz("ids", corpus("ids"), &[&usual]);
 }
 
 #[test]
 fn plans() {
-    fuzz("plan", corpus("plan"), |file| {
-        let Ok(plan) = Plan::read(file) else {
-            return false;
-        };
-        // A plan may name any file of this machine.
-        if plan.data.is_some() {
-            return true;
-        }
-        let Ok((spec, tasks)) = StudySpec::of(plan) else {
-            return false;
-        };
-        spec.check(&tasks).unwrap();
-        let text = toml::to_string(&spec.plan()).unwrap();
-        assert_eq!(StudySpec::of(Plan::parse(&text).unwrap()).unwrap().0, spec);
-        true
-    });
+    fuzz(
+        "plan",
+        corpus("plan"),
+        &[&|file| {
+            let Ok(plan) = Plan::read(file) else {
+                return false;
+            };
+            // A plan may name any file of this machine.
+            if plan.data.is_some() {
+                return true;
+            }
+            let Ok((spec, tasks)) = StudySpec::of(plan) else {
+                return false;
+            };
+            spec.check(&tasks).unwrap();
+            let text = toml::to_string(&spec.plan()).unwrap();
+            assert_eq!(StudySpec::of(Plan::parse(&text).unwrap()).unwrap().0, spec);
+            true
+        }],
+    );
 }
 
 #[test]
 fn studies() {
     let tasks = Tasks::default();
-    fuzz("study", corpus("study"), |file| {
-        let spec: Result<StudySpec, _> = pe_lab::folder::read_json(&Entry::named(file));
-        let Ok(spec) = spec else { return false };
-        spec.check(&tasks).is_ok() && spec.trials(&tasks).is_ok()
-    });
+    fuzz(
+        "study",
+        corpus("study"),
+        &[&|file| {
+            let spec: Result<StudySpec, _> = pe_lab::folder::read_json(&Entry::named(file));
+            let Ok(spec) = spec else { return false };
+            spec.check(&tasks).is_ok() && spec.trials(&tasks).is_ok()
+        }],
+    );
 }
 
 #[test]
 fn results() {
     let tasks = Tasks::default();
-    fuzz("result", corpus("result"), |file| {
-        // With its old digest every change would be refused, so it gets that of what it is now.
-        if let Ok(serde_json::Value::Object(mut fields)) =
-            serde_json::from_slice(&fs::read(file).unwrap())
-        {
-            fields.remove("digest");
-            write_sealed(&Entry::named(file), &fields).unwrap();
-        }
-        let Ok(result) = TrialResult::read(&Entry::named(file)) else {
-            return false;
-        };
-        let Ok(task) = tasks.get(&result.spec.task) else {
-            return false;
-        };
-        let damage = result.measures().and_then(|of| of.damage(task.as_ref()));
-        if let (None, Some(measures)) = (damage, result.measures()) {
-            let mut scores = measures.scores.iter();
-            assert!(scores.all(|score| score.normalized().is_finite()));
-        }
-        // What was read can be written and is the same again.
-        result.write(&Entry::named(file)).unwrap();
-        assert_eq!(TrialResult::read(&Entry::named(file)).unwrap(), result);
-        true
-    });
+    fuzz(
+        "result",
+        corpus("result"),
+        &[&|file| {
+            // With its old digest every change would be refused, so it gets that of what it is now.
+            if let Ok(serde_json::Value::Object(mut fields)) =
+                serde_json::from_slice(&fs::read(file).unwrap())
+            {
+                fields.remove("digest");
+                write_sealed(&Entry::named(file), &fields).unwrap();
+            }
+            let Ok(result) = TrialResult::read(&Entry::named(file)) else {
+                return false;
+            };
+            let Ok(task) = tasks.get(&result.spec.task) else {
+                return false;
+            };
+            let damage = result.measures().and_then(|of| of.damage(task.as_ref()));
+            if let (None, Some(measures)) = (damage, result.measures()) {
+                let mut scores = measures.scores.iter();
+                assert!(scores.all(|score| score.normalized().is_finite()));
+            }
+            // What was read can be written and is the same again.
+            result.write(&Entry::named(file)).unwrap();
+            assert_eq!(TrialResult::read(&Entry::named(file)).unwrap(), result);
+            true
+        }],
+    );
 }
 
 fn inspected(inspection: &Inspection) {
@@ -332,19 +341,27 @@ fn inspected(inspection: &Inspection) {
 
 #[test]
 fn configs() {
-    fuzz("config", corpus("config"), |file| {
-        let read = Inspection::read(file, None, None);
-        read.iter().for_each(inspected);
-        read.is_ok()
-    });
+    fuzz(
+        "config",
+        corpus("config"),
+        &[&|file| {
+            let read = Inspection::read(file, None, None);
+            read.iter().for_each(inspected);
+            read.is_ok()
+        }],
+    );
 }
 
 #[test]
 fn weights() {
     let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/config/llama.json");
-    fuzz("safetensors", corpus("safetensors"), |file| {
-        let read = Inspection::read(&config, Some(file), None);
-        read.iter().for_each(inspected);
-        read.is_ok()
-    });
+    fuzz(
+        "safetensors",
+        corpus("safetensors"),
+        &[&|file| {
+            let read = Inspection::read(&config, Some(file), None);
+            read.iter().for_each(inspected);
+            read.is_ok()
+        }],
+    );
 }

@@ -107,11 +107,11 @@ pub fn runner() -> TestRunner {
     }
 }
 
-/// Reads every file of the corpus, and changed ones. `read` gets the name of a file in a folder of its own, and says whether the
-/// file could be used.
-pub fn fuzz(parser: &str, files: Vec<(String, Vec<u8>)>, read: impl Fn(&Path) -> bool) {
+/// Reads every file of the corpus in all of the ways of `reads`, and changed ones in one of them each. A way gets the name of a file in
+/// a folder of its own, and says whether the file could be used.
+pub fn fuzz(parser: &str, files: Vec<(String, Vec<u8>)>, reads: &[&dyn Fn(&Path) -> bool]) {
     let folder = tempfile::tempdir().unwrap();
-    let used = |name: &str, bytes: &[u8]| {
+    let used = |name: &str, bytes: &[u8], read: &dyn Fn(&Path) -> bool| {
         let file = folder.path().join(name);
         fs::write(&file, bytes).unwrap();
         catch_unwind(AssertUnwindSafe(|| read(&file))).unwrap_or_else(|panic| {
@@ -121,21 +121,23 @@ pub fn fuzz(parser: &str, files: Vec<(String, Vec<u8>)>, read: impl Fn(&Path) ->
             resume_unwind(panic)
         })
     };
-    let whole = files
+    let all = files
         .iter()
-        .filter(|(name, bytes)| used(name, bytes))
+        .flat_map(|file| reads.iter().map(move |read| (file, read)));
+    let whole = all
+        .filter(|((name, bytes), read)| used(name, bytes, read))
         .count();
     assert!(whole > 0, "no file of the corpus can be used");
     let changes = prop::collection::vec((0_u8..8, any::<u32>(), any::<u32>()), 0..6);
-    let inputs = (0..files.len(), 0..files.len(), changes);
+    let inputs = (0..files.len(), 0..files.len(), changes, 0..reads.len());
     let mut runner = runner();
     let (mut cases, mut good) = (0, 0);
     let more = more(CASES);
     while more(cases) {
-        let (file, other, changes) = inputs.new_tree(&mut runner).unwrap().current();
+        let (file, other, changes, read) = inputs.new_tree(&mut runner).unwrap().current();
         let (name, bytes) = &files[file];
         let bytes = changed(bytes.clone(), &files[other].1, &changes);
-        good += usize::from(used(name, &bytes));
+        good += usize::from(used(name, &bytes, reads[read]));
         cases += 1;
     }
     println!("{parser}: {cases} files, {good} of them could be used");
