@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use burn::module::{Module, Param, ParamId};
-use burn::tensor::{Bool, DType, Device, FloatDType, Int, IntDType, Tensor};
+use burn::tensor::{Bool, DType, Device, FloatDType, Int, IntDType, Tensor, TensorData};
 
 use crate::error::PositionError;
 
@@ -14,9 +14,18 @@ use crate::error::PositionError;
 ///
 /// - output: `[rows.len()]`
 pub(crate) fn indices(rows: &[usize], device: &Device) -> Tensor<1, Int> {
+    indices_in(rows, [rows.len()], device)
+}
+
+/// The same in a shape of as many elements.
+pub(crate) fn indices_in<const D: usize>(
+    rows: &[usize],
+    shape: [usize; D],
+    device: &Device,
+) -> Tensor<D, Int> {
     let rows: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
     let dtype = DType::from(counting_type(device));
-    Tensor::from_data(rows.as_slice(), (device, dtype))
+    Tensor::from_data(TensorData::new(rows, shape), (device, dtype))
 }
 
 /// Position ids on another device, in an integer type that it supports.

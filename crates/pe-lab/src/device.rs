@@ -123,8 +123,6 @@ fn parts(name: &str) -> (&str, Option<&str>) {
 #[allow(deprecated)] // Burn has deprecated ndarray and LibTorch; this project still offers both.
 pub fn open(name: &str) -> Result<Device, LabError> {
     let known = lookup(name)?;
-    #[allow(unused_variables)] // in a build without graphics cards
-    let wanted = parts(name).1;
     match known.name {
         "flex" => found(known, DeviceType::Flex, Device::flex()),
         #[cfg(feature = "ndarray")]
@@ -141,6 +139,14 @@ pub fn open(name: &str) -> Result<Device, LabError> {
             DeviceType::LibTorch,
             Device::libtorch_cuda(burn::tensor::DeviceIndex::Default),
         ),
+        _ => open_card(known, parts(name).1),
+    }
+}
+
+/// The graphics card of a backend that was built with the features of CubeCL.
+#[cfg_attr(not(feature = "cube"), allow(unused_variables))]
+fn open_card(known: DeviceName, wanted: Option<&str>) -> Result<Device, LabError> {
+    match known.name {
         #[cfg(feature = "wgpu")]
         "wgpu" => card(
             known,

@@ -1,4 +1,16 @@
-//! Names that a person may have meant.
+//! Names on a command line, and those that a person may have meant.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+/// Reads one of these names.
+pub fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
+    known: [(&'static str, T); N],
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(known.map(|(name, _)| name)).try_map(move |name| {
+        let found = known.into_iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| value).ok_or("no such name")
+    })
+}
 
 /// Names that others give to a scheme, and its name here.
 const OTHER_NAMES: [(&str, &str); 15] = [

@@ -14,36 +14,7 @@ const MAX_WIDTH: usize = 1 << 20;
 
 /// The columns of a head that have positions.
 pub(super) fn columns(file: &Fields, family: &Family, kind: &str) -> Result<Range<usize>, String> {
-    let divided = || {
-        let size = |names: &[&'static str], usual| match file.first_length(names)? {
-            Some((_, size)) => Ok::<_, String>(size),
-            None => Ok(usual),
-        };
-        let heads = size(
-            &[
-                "num_attention_heads",
-                "n_head",
-                "n_heads",
-                "num_heads",
-                "decoder_num_attention_heads",
-            ],
-            family.sizes.heads,
-        )?;
-        let width = match family.width {
-            Width::Of(name) => size(&[name], family.sizes.width)?,
-            _ => size(
-                &["hidden_size", "n_embd", "n_embed", "d_model"],
-                family.sizes.width,
-            )?,
-        };
-        match heads {
-            0 => Err("`num_attention_heads` must be at least 1; got 0".to_string()),
-            heads if width % heads != 0 => Err(format!(
-                "`hidden_size` must be a multiple of `num_attention_heads` {heads}; got {width}"
-            )),
-            heads => Ok(width / heads),
-        }
-    };
+    let divided = || divided(file, family);
     let columns = match family.width {
         Width::Divided | Width::Of(_) => 0..divided()?,
         Width::Head(usual) => {
@@ -80,6 +51,38 @@ pub(super) fn columns(file: &Fields, family: &Family, kind: &str) -> Result<Rang
     match columns.end {
         end if end > MAX_WIDTH => Err(format!("a head may have {MAX_WIDTH} columns; got {end}")),
         _ => Ok(columns),
+    }
+}
+
+/// The width of the model, divided by the number of heads.
+fn divided(file: &Fields, family: &Family) -> Result<usize, String> {
+    let size = |names: &[&'static str], usual| match file.first_length(names)? {
+        Some((_, size)) => Ok::<_, String>(size),
+        None => Ok(usual),
+    };
+    let heads = size(
+        &[
+            "num_attention_heads",
+            "n_head",
+            "n_heads",
+            "num_heads",
+            "decoder_num_attention_heads",
+        ],
+        family.sizes.heads,
+    )?;
+    let width = match family.width {
+        Width::Of(name) => size(&[name], family.sizes.width)?,
+        _ => size(
+            &["hidden_size", "n_embd", "n_embed", "d_model"],
+            family.sizes.width,
+        )?,
+    };
+    match heads {
+        0 => Err("`num_attention_heads` must be at least 1; got 0".to_string()),
+        heads if width % heads != 0 => Err(format!(
+            "`hidden_size` must be a multiple of `num_attention_heads` {heads}; got {width}"
+        )),
+        heads => Ok(width / heads),
     }
 }
 

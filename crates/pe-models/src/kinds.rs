@@ -128,10 +128,13 @@ impl Kinds {
     }
 
     /// The kind of each layer where the file has no list of them.
+    // Longer than a screen: one arm for each rule.
     fn by_rule(self, file: &Fields, family: &Family, layers: usize) -> Result<Vec<String>, String> {
-        let full_where = |is_full: &dyn Fn(usize) -> bool, other: &str| {
-            let kind = |i| if is_full(i) { FULL } else { other }.to_string();
-            (0..layers).map(kind).collect()
+        let full_where =
+            |is_full: &dyn Fn(usize) -> bool, other| either(layers, is_full, [FULL, other]);
+        let listed = |name, kinds, usual: &dyn Fn() -> Vec<usize>| {
+            let indices = indices(file, name)?.unwrap_or_else(usual);
+            Ok::<_, String>(either(layers, |i| indices.contains(&i), kinds))
         };
         let all = |kind: &str| vec![kind.to_string(); layers];
         let has_window = || Ok::<_, String>(window(file, family)?.is_some());
@@ -139,7 +142,6 @@ impl Kinds {
             let given = file.optional_length("max_window_layers")?;
             Ok::<_, String>(given.unwrap_or(usual))
         };
-        // The last of every few layers is full.
         let last_of = |usual, name, other| {
             let period = period(file, usual, name)?;
             let is_full = |i: usize| (i + 1).is_multiple_of(period);
@@ -180,22 +182,10 @@ impl Kinds {
                 let is_full = |i: usize| (i + 1).is_multiple_of(period) || i + 1 == layers;
                 full_where(&is_full, SLIDING)
             }
-            Self::Indices(name) => {
-                let indices = indices(file, name)?.unwrap_or_default();
-                full_where(&|i| indices.contains(&i), LINEAR)
-            }
-            Self::FullIn(name) => match indices(file, name)? {
-                Some(indices) => full_where(&|i| indices.contains(&i), "conv"),
-                None => all(FULL),
-            },
-            Self::Except(name, usual) => {
-                let indices = indices(file, name)?.unwrap_or_else(|| usual.to_vec());
-                full_where(&|i| !indices.contains(&i), CROSS)
-            }
-            Self::WindowsBut(name, usual) => {
-                let indices = indices(file, name)?.unwrap_or_else(|| usual.to_vec());
-                full_where(&|i| indices.contains(&i), WINDOW)
-            }
+            Self::Indices(name) => listed(name, [FULL, LINEAR], &Vec::new)?,
+            Self::FullIn(name) => listed(name, [FULL, "conv"], &|| (0..layers).collect())?,
+            Self::Except(name, usual) => listed(name, [CROSS, FULL], &|| usual.to_vec())?,
+            Self::WindowsBut(name, usual) => listed(name, [FULL, WINDOW], &|| usual.to_vec())?,
             Self::Blocks => blocks(file, layers)?,
             Self::ByWindow(period, name) => match windows(file, name)? {
                 Some(windows) => {
@@ -207,6 +197,16 @@ impl Kinds {
             Self::Listed | Self::Zamba => return Err("it has no `layer_types`".into()),
         })
     }
+}
+
+/// The kind of each layer, of which there are two: the first where `is_first` holds.
+fn either(
+    layers: usize,
+    is_first: impl Fn(usize) -> bool,
+    [first, other]: [&str; 2],
+) -> Vec<String> {
+    let kind = |i| if is_first(i) { first } else { other }.to_string();
+    (0..layers).map(kind).collect()
 }
 
 /// Whether a layer is the last of every few: of those before a first one, and of the rest.

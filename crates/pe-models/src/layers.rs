@@ -2,6 +2,7 @@
 
 use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
+use alloc::collections::btree_map::Entry;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -86,13 +87,19 @@ pub(super) fn rotary_of(
     rotary.ok_or_else(|| format!("no layer of this {} rotates", family.name))
 }
 
-/// What each layer does with positions.
-pub(super) fn layers_of(file: &Fields, family: &Family) -> Result<Vec<LayerPositions>, String> {
+/// Refuses a file with a field that changes the layers and is not read.
+fn check_unread(file: &Fields, family: &Family) -> Result<(), String> {
     // A flag that is not set says the same as one that is left out.
     let is_set = |name: &&&str| file.contains(name) && !matches!(file.flag(name), Ok(Some(false)));
-    if let Some(name) = family.unread.iter().find(is_set) {
-        return Err(format!("`{name}` of {} is not read", family.name));
+    match family.unread.iter().find(is_set) {
+        Some(name) => Err(format!("`{name}` of {} is not read", family.name)),
+        None => Ok(()),
     }
+}
+
+/// What each layer does with positions.
+pub(super) fn layers_of(file: &Fields, family: &Family) -> Result<Vec<LayerPositions>, String> {
+    check_unread(file, family)?;
     let kinds = family.kinds.of(file, family)?;
     let listed = Listed::read(file, family, &kinds)?;
     let own_fields = own_fields(file, family, &kinds)?;
@@ -118,18 +125,17 @@ pub(super) fn layers_of(file: &Fields, family: &Family) -> Result<Vec<LayerPosit
             None => None,
             Some(base) => {
                 let key = (kind.as_str(), base.map(f64::to_bits), is_scaled);
-                match known.get(&key).filter(|_| !has_own_fields) {
-                    Some(rotation) => rotation.clone(),
-                    None => {
-                        let mut rotation = rope::of_kind(&file, family, kind, base)?;
-                        if let (Some((_, rotary)), false) = (&mut rotation, is_scaled) {
-                            rotary.scaling = None;
-                        }
-                        if !has_own_fields {
-                            known.insert(key, rotation.clone());
-                        }
-                        rotation
+                let computed = || {
+                    let mut rotation = rope::of_kind(&file, family, kind, base)?;
+                    if let (Some((_, rotary)), false) = (&mut rotation, is_scaled) {
+                        rotary.scaling = None;
                     }
+                    Ok::<_, String>(rotation)
+                };
+                match known.entry(key) {
+                    _ if has_own_fields => computed()?,
+                    Entry::Occupied(known) => known.get().clone(),
+                    Entry::Vacant(new) => new.insert(computed()?).clone(),
                 }
             }
         };

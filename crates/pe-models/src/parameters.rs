@@ -40,26 +40,12 @@ pub(super) fn parameters(
         Rope::PerKind(_) if older.is_some() => {
             Err(format!("{} has no `rope_scaling`", family.name))
         }
-        Rope::One(_) | Rope::Newer => {
-            // Where a file has both names, the older one counts.
-            let (given, text) = match family.rope {
-                Rope::One(text) => (older.or(newer), text),
-                _ => (newer, "{}"),
-            };
-            let mut own = given.cloned().unwrap_or_else(|| usual(text));
-            if let Some(name) = own.names().find(|name| is_kind(name)) {
-                return Err(format!(
-                    "it has parameters for \"{name}\", but {} has one group for all layers",
-                    family.name
-                ));
-            }
-            complete(&mut own, file, family)?;
-            if uses_original(&own)? {
-                set_original(&mut own, file, family)?;
-            }
-            finish(&mut own, file, family)?;
-            Ok(Some(own))
+        // Where a file has both names, the older one counts.
+        Rope::One(text) => {
+            let own = older.or(newer).cloned().unwrap_or_else(|| usual(text));
+            of_all_layers(own, file, family).map(Some)
         }
+        Rope::Newer => of_all_layers(newer.cloned().unwrap_or_default(), file, family).map(Some),
         Rope::PerKind(text) => {
             let own = newer.cloned().unwrap_or_else(|| usual(text));
             of_group(&own, kind, file, family)
@@ -88,6 +74,22 @@ pub(super) fn parameters(
             of_group(&own, kind, file, family)
         }
     }
+}
+
+/// The parameters of a model that has one group for all layers.
+fn of_all_layers(mut own: Fields, file: &Fields, family: &Family) -> Result<Fields, String> {
+    if let Some(name) = own.names().find(|name| is_kind(name)) {
+        return Err(format!(
+            "it has parameters for \"{name}\", but {} has one group for all layers",
+            family.name
+        ));
+    }
+    complete(&mut own, file, family)?;
+    if uses_original(&own)? {
+        set_original(&mut own, file, family)?;
+    }
+    finish(&mut own, file, family)?;
+    Ok(own)
 }
 
 /// The parameters of a group of layers of a model whose older files have no groups: `scaling` is their one for the group, and

@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 use burn::tensor::module::embedding;
 use burn::tensor::{DType, Int, Tensor};
 
-use crate::tensor::indices;
+use crate::tensor::indices_in;
 
 /// The right-hand side of a sum or of a rotation, `[1 or batch, seq, d_model]`.
 ///
@@ -42,7 +42,7 @@ impl Addend<'_> {
             Self::Tensor(tensor) => tensor,
             Self::Slice { table, start, seq } => table.slice([0..1, start..start + seq]),
             Self::Gather { table, ids, seq } => {
-                let rows = indices(&ids, &table.device()).reshape([ids.len() / seq, seq]);
+                let rows = indices_in(&ids, [ids.len() / seq, seq], &table.device());
                 embedding(table.squeeze_dim(0), rows)
             }
             Self::GatherOnDevice { table, ids } => embedding(table.squeeze_dim(0), *ids),

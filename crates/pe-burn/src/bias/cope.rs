@@ -15,7 +15,7 @@ use crate::backend::memory::check_room;
 use crate::error::{PositionError, check_size, module};
 use crate::positions::{Lookup, Positions, Rows};
 use crate::sizes::{ModelSizes, SchemeConfig};
-use crate::tensor::{counting_type, dequantized, ids_on, indices};
+use crate::tensor::{counting_type, dequantized, ids_on, indices_in};
 
 /// The configuration of a [`Cope`].
 ///
@@ -171,7 +171,7 @@ fn ends(keys: &Lookup, device: &Device) -> Option<Tensor<2, Int>> {
             }
         }
         let several = ends.iter().any(|end| *end < seq);
-        several.then(|| indices(&ends, &device).reshape([rows, seq]))
+        several.then(|| indices_in(&ends, [rows, seq], &device))
     };
     match &keys.rows {
         Rows::Run(_) | Rows::Coordinates { .. } => None, // the latter were refused

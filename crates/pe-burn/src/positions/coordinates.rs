@@ -394,18 +394,22 @@ mod tests {
         ));
     }
 
+    const JITTER: CoordinateJitter = CoordinateJitter {
+        shift: 0.25,
+        jitter: 1.5,
+        rescale: 2.0,
+    };
+
+    fn grid() -> Coordinates {
+        Coordinates::normalized(Grid::image(3, 5), Normalization::Separate).unwrap()
+    }
+
     #[test]
     fn a_draw_changes_all_tokens_alike() {
-        let grid = || Coordinates::normalized(Grid::image(3, 5), Normalization::Separate).unwrap();
-        let jitter = CoordinateJitter {
-            shift: 0.25,
-            jitter: 1.5,
-            rescale: 2.0,
-        };
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let (mut ratios, mut lowest, mut highest) = (0, f64::MAX, f64::MIN);
         for _ in 0..200 {
-            let drawn = jitter.apply(grid(), &mut rng).unwrap();
+            let drawn = JITTER.apply(grid(), &mut rng).unwrap();
             let (before, after) = (grid(), drawn.values());
             let before = before.values();
             let mut factors = [0.0; 2];
@@ -433,25 +437,30 @@ mod tests {
         );
         let same = CoordinateJitter::NONE.apply(grid(), &mut rng).unwrap();
         assert_eq!(same, grid());
+    }
+
+    #[test]
+    fn numbers_that_draw_nothing_are_refused() {
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
         for (bad, said) in [
             (
                 CoordinateJitter {
                     shift: -1.0,
-                    ..jitter
+                    ..JITTER
                 },
                 "shift must be",
             ),
             (
                 CoordinateJitter {
                     jitter: 0.5,
-                    ..jitter
+                    ..JITTER
                 },
                 "jitter must be",
             ),
             (
                 CoordinateJitter {
                     rescale: f64::NAN,
-                    ..jitter
+                    ..JITTER
                 },
                 "rescale must be",
             ),

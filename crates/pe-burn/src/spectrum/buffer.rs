@@ -25,7 +25,7 @@ use crate::error::{PositionError, check_size};
 #[cfg(feature = "cube")]
 use crate::layout::Layout;
 use crate::positions::{Lookup, Positions, Rows};
-use crate::tensor::{compute_dtype, ids_on, indices};
+use crate::tensor::{compute_dtype, ids_on, indices_in};
 
 /// The number of rows that a buffer starts with unless the configuration says otherwise.
 pub(crate) const DEFAULT_MAX_LEN: usize = 5_000;
@@ -310,7 +310,7 @@ impl RowSource {
                 distinct.dedup();
                 let index = |id: &usize| distinct.partition_point(|other| other < id);
                 let positions: Vec<usize> = ids.iter().map(index).collect();
-                let positions = indices(&positions, device).reshape([batch, seq]);
+                let positions = indices_in(&positions, [batch, seq], device);
                 embedding(tensor(Source::Ids(&distinct))?, positions)
             }
             Rows::Times(times) => {
@@ -336,7 +336,7 @@ impl RowSource {
                 let index =
                     |time: &f64| distinct.partition_point(|other| other.total_cmp(time).is_lt());
                 let places: Vec<usize> = times.iter().map(index).collect();
-                embedding(rows, indices(&places, device).reshape([batch, seq]))
+                embedding(rows, indices_in(&places, [batch, seq], device))
             }
             Rows::Coordinates { axes, .. } => return Err(Lookup::not_on_a_line(*axes)),
             Rows::Device(ids) => {

@@ -235,15 +235,33 @@ impl Formula {
 }
 
 impl Formula {
-    /// Refuses numbers that the formula cannot work with, for a width of at least 1. Bases are checked where their spectrum is
-    /// made.
-    fn check(self, d_model: usize) -> Result<(), PositionError> {
+    /// Refuses a width, of at least 1, that the formula has no frequencies for.
+    fn check_width(self, d_model: usize) -> Result<(), PositionError> {
         let width = |fits: bool, bound| {
             check_number(fits, "d_model, or the columns of one axis,", d_model, bound)
         };
         let even = || width(d_model.is_multiple_of(2), "even for this formula");
         // Below, these libraries divide by 0 or have no frequency.
         let one_pair = || width(d_model > 1, "at least 2 for this formula");
+        match self {
+            Self::Paper { .. }
+            | Self::Keras { .. }
+            | Self::Marian {}
+            | Self::Wavelengths { .. }
+            | Self::Tape { .. } => Ok(()),
+            Self::Fairseq { .. } => width(d_model > 3, "at least 4 for this formula"),
+            Self::Tensor2Tensor { .. } | Self::Diffusers { .. } => one_pair(),
+            Self::Mlx { .. } => {
+                one_pair()?;
+                even()
+            }
+            Self::TorchGeometric { .. } => even(),
+        }
+    }
+
+    /// Refuses numbers that the formula cannot work with, for a [checked](Self::check_width) width. Bases are checked where
+    /// their spectrum is made.
+    fn check_numbers(self, d_model: usize) -> Result<(), PositionError> {
         match self {
             Self::Paper { .. } | Self::Keras { .. } | Self::Marian {} => Ok(()),
             Self::Wavelengths { min, max } => {
@@ -255,13 +273,11 @@ impl Formula {
                 min_timescale: min,
                 max_timescale: max,
             } => {
-                one_pair()?;
                 positive("min_timescale", min)?;
                 let bound = "finite, and more than min_timescale";
                 above("max_timescale", max, min, bound)
             }
             Self::Fairseq { padding_index } => {
-                width(d_model > 3, "at least 4 for this formula")?;
                 let fits = padding_index < MAX_POSITION;
                 let bound = "less than the largest position, 2^52 − 1";
                 check_number(fits, "padding_index", padding_index, bound)
@@ -272,8 +288,6 @@ impl Formula {
                 scale,
                 ..
             } => {
-                one_pair()?;
-                even()?;
                 positive("min_freq", min_freq)?;
                 let bound = "finite, and more than min_freq";
                 above("max_freq", max_freq, min_freq, bound)?;
@@ -285,7 +299,6 @@ impl Formula {
                 max_period,
                 ..
             } => {
-                one_pair()?;
                 positive("scale", scale)?;
                 above("max_period", max_period, 1.0, "finite, and more than 1")?;
                 let fits = shift < (d_model / 2) as f64 && shift.is_finite();
@@ -296,7 +309,6 @@ impl Formula {
                 base_freq,
                 granularity,
             } => {
-                even()?;
                 let fits = base_freq > 0.0 && base_freq < 1.0;
                 check_number(fits, "base_freq", base_freq, "between 0 and 1")?;
                 positive("granularity", granularity)
@@ -309,7 +321,7 @@ impl Formula {
         }
     }
 
-    /// The spectrum of a width, by [checked](Self::check) numbers.
+    /// The spectrum of a width, by [checked](Self::check_numbers) numbers.
     fn spectrum(self, d_model: usize) -> Result<Spectrum, PositionError> {
         let pairs = d_model / 2;
         let paper = |base| Spectrum::of_base(d_model, base);
@@ -408,7 +420,8 @@ impl Spectrum {
         check_size("d_model", d_model)?;
         check_room::<Double>(1, d_model.div_ceil(2))?;
         let formula = formula.into();
-        formula.check(d_model)?;
+        formula.check_width(d_model)?;
+        formula.check_numbers(d_model)?;
         let spectrum = formula.spectrum(d_model)?;
         for Double { hi: omega, .. } in &spectrum.frequencies {
             let bound = "at most 1e12 radians per position";

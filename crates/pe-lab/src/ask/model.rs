@@ -6,34 +6,48 @@ use serde::{Deserialize, Serialize};
 use super::network::ENCODER;
 use super::recipe::is_default;
 use crate::error::LabError;
+use crate::names::one_of;
 
 /// The laboratory is for small models. A larger size is taken for a typing error.
 const MAX_WIDTH: usize = 4_096;
 const MAX_DEPTH: usize = 64;
 
 /// The sizes of the model. The default is the reference model, which every preset uses.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+///
+/// A field is a flag too, unless it is skipped, and its documentation is the help.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields)]
+#[command(next_display_order = 100)]
 pub struct ModelSpec {
-    /// The network between embeddings and readout: [`ENCODER`], or one of a person's own.
+    /// What stands between embeddings and readout, in a program with networks of its own [default: encoder]
     #[serde(skip_serializing_if = "is_encoder")]
+    // In the help it stands behind the widths.
+    #[arg(long, value_name = "NAME", hide_short_help = true, display_order = 104)]
     pub network: String,
-    /// Elements of a token's embedding.
+    /// Elements of a token's embedding [default: 64]
+    #[arg(long, value_name = "N")]
     pub d_model: usize,
-    /// Layers of the encoder.
+    /// Layers of the model [default: 2]
+    #[arg(long, value_name = "N")]
     pub layers: usize,
-    /// Attention heads of each layer.
+    /// Attention heads of each layer [default: 4]
+    #[arg(long, value_name = "N")]
     pub heads: usize,
-    /// Width of the feed-forward network.
+    /// Width of the feed-forward network [default: 256]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub d_ff: usize,
-    /// Whether layers normalize before attention and feed-forward network, or after them.
+    /// Whether layers normalize before attention and feed-forward network, or after them [default: pre]
     #[serde(skip_serializing_if = "is_default")]
+    #[arg(long, value_name = "WHERE", value_parser = one_of(NORMS), hide_short_help = true)]
     pub norm: Norm,
-    /// The function inside of the feed-forward network.
+    /// The function inside of the feed-forward network [default: gelu]
     #[serde(skip_serializing_if = "is_default")]
+    #[arg(long, value_name = "NAME", value_parser = one_of(ACTIVATIONS), hide_short_help = true)]
     pub activation: Activation,
-    /// In training, the share of elements that are dropped of the embeddings and of what each part of a layer returns.
+    /// In training, the share of elements that are dropped of the embeddings and of what each part of a layer returns
+    /// [default: 0]
     #[serde(skip_serializing_if = "is_default")]
+    #[arg(long, value_name = "SHARE", hide_short_help = true)]
     pub dropout: f64,
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::LabError;
+use crate::names::one_of;
 
 /// The most sequences per step. No task gains anything from more.
 const MAX_BATCH: usize = 65_536;
@@ -31,32 +32,43 @@ impl Schedule {
 
 /// How every model of a study is trained.
 ///
-/// The optimizer is Adam, or AdamW with a weight decay. The learning rate rises linearly over the warm-up, then falls along half a
+/// The optimizer is Adam, or AdamW with a weight decay: the share of itself, times the learning rate, by which each step makes a
+/// weight smaller. Biases and normalizations do not decay. The learning rate rises linearly over the warm-up, then falls along half a
 /// cosine to a hundredth of its peak, unless another [`Schedule`] is set. β₂ is 0.98, as for the original transformer, and the gradient of
 /// each parameter is scaled down to a norm of at most 1.
 ///
 /// The defaults were chosen on the seeds 101 to 103, which no preset reports: with them both the
 /// sinusoidal and the learned encoding solve every task inside the training lengths, in the steps
 /// that the task has.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+///
+/// A field is a flag too, unless it is skipped, and its documentation is the help.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields)]
+#[command(next_display_order = 200)]
 pub struct Recipe {
-    /// Sequences per step.
+    /// Sequences per training step [default: 64]
+    #[arg(long, value_name = "N")]
     pub batch_size: usize,
-    /// The peak of the learning rate.
+    /// The peak of the learning rate [default: 0.0015]
+    // In the help it stands before the sequences.
+    #[arg(long = "lr", value_name = "RATE", display_order = 199)]
     pub learning_rate: f64,
-    /// Steps up to the peak, at most half of a training: see [`warm_up`](Self::warm_up).
+    /// Steps up to the peak of the learning rate, at most half of a training [default: 100]
+    #[arg(long = "warmup", value_name = "N", hide_short_help = true)]
     pub warmup_steps: usize,
     /// Adam's β₂, the decay of its average of squared gradients.
+    #[arg(skip)]
     pub beta_2: f32,
     /// The largest norm of a parameter's gradient. A longer gradient is scaled down to it.
+    #[arg(skip)]
     pub clip_norm: f32,
-    /// The learning rate after the warm-up.
+    /// The learning rate after the warm-up: it falls to a hundredth along a cosine or a line, or stays [default: cosine]
     #[serde(skip_serializing_if = "is_default")]
+    #[arg(long, value_name = "NAME", value_parser = one_of(Schedule::ALL), hide_short_help = true)]
     pub schedule: Schedule,
-    /// The share of itself, times the learning rate, by which each step makes a weight smaller (AdamW). Biases and
-    /// normalizations do not decay.
+    /// The weight decay of AdamW [default: 0]
     #[serde(skip_serializing_if = "is_default")]
+    #[arg(long, value_name = "SHARE", hide_short_help = true)]
     pub weight_decay: f32,
 }
 

@@ -114,6 +114,25 @@ hq submit --wait --array 0-{last} --cpus {cores} --crash-limit 3 -- bash -c '
 }
 
 impl SlurmArgs {
+    /// The options of Slurm that were given.
+    fn asked(&self) -> Result<Vec<String>, LabError> {
+        let given = [("partition", &self.partition), ("time", &self.time)];
+        let given = given
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value.as_ref()?)));
+        let option = |(name, value): (&str, &String)| {
+            let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,:".contains(c);
+            if value.is_empty() || !value.chars().all(plain) {
+                return Err(LabError::Usage(format!(
+                    "--{name} is `{}`; it may hold letters, digits and -_.,: only",
+                    value.escape_debug()
+                )));
+            }
+            Ok(format!("--{name}={value}"))
+        };
+        given.map(option).collect()
+    }
+
     /// Prints the script for Slurm, and returns the exit code.
     pub fn run(&self) -> Result<u8, LabError> {
         let Words {
@@ -122,19 +141,12 @@ impl SlurmArgs {
             out,
             whole,
         } = self.args.words()?;
-        let (mut asked, mut asked_merge) = (String::new(), String::new());
-        for (name, value) in [("partition", &self.partition), ("time", &self.time)] {
-            let Some(value) = value else { continue };
-            let plain = |c: char| c.is_ascii_alphanumeric() || "-_.,:".contains(c);
-            if value.is_empty() || !value.chars().all(plain) {
-                return Err(LabError::Usage(format!(
-                    "--{name} is `{}`; it may hold letters, digits and -_.,: only",
-                    value.escape_debug()
-                )));
-            }
-            asked.push_str(&format!("#SBATCH --{name}={value}\n"));
-            asked_merge.push_str(&format!("--{name}={value} "));
-        }
+        let asked = self.asked()?;
+        let asked_merge: String = asked.iter().map(|option| format!("{option} ")).collect();
+        let asked: String = asked
+            .iter()
+            .map(|option| format!("#SBATCH {option}\n"))
+            .collect();
         let (last, count, cores) = (self.args.array - 1, self.args.array, self.args.cores);
         let merge = format!("{program} merge {out}/part-* --out {whole}");
         print_exact(&format!(

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::ask::Plan;
 use crate::data::{Objective, Reading, TokenKind};
-use crate::names::did_you_mean;
+use crate::names::{did_you_mean, one_of};
 
 /// How the rows of `--data FILE` are read, where the file does not say it.
 #[derive(Clone, Debug, clap::Args)]
@@ -64,7 +64,7 @@ pub(super) struct Rows {
     /// What to predict: in a plain text the next token or masked characters [default: next]; of rows the class of a label, the
     /// number that a label is, or an answer that is written, which is what --causal says [default: number if all labels are
     /// numbers and not all are whole, else class]
-    #[arg(long, value_name = "WHAT", value_parser = objectives(), hide_short_help = true)]
+    #[arg(long, value_name = "WHAT", value_parser = one_of(Objective::ALL), hide_short_help = true)]
     objective: Option<Objective>,
     /// The tokens of a training window of a plain text (also the task `text`) or of token ids; tests have up to 8
     /// times as many
@@ -182,17 +182,6 @@ fn kind_or_file(text: &str) -> Result<Tokens, String> {
             ))
         }
     }
-}
-
-/// Reads the name of an objective.
-fn objectives() -> impl clap::builder::TypedValueParser<Value = Objective> {
-    use clap::builder::{PossibleValuesParser, TypedValueParser};
-    PossibleValuesParser::new(Objective::ALL.map(|(name, _)| name)).try_map(|name| {
-        let found = Objective::ALL.into_iter().find(|(known, _)| *known == name);
-        found
-            .map(|(_, objective)| objective)
-            .ok_or("no such objective")
-    })
 }
 
 /// Reads a delimiter: one character, or the name of one that is hard to write.

@@ -1,106 +1,70 @@
 //! The flags that set the sizes of the model and the recipe.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use pe_encoder::{Activation, Norm};
+use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
 use super::names::Known;
-use crate::ask::{ACTIVATIONS, ModelSpec, NORMS, Plan, Recipe, Schedule};
+use crate::ask::{ModelSpec, Plan, Recipe};
 
-/// Sizes of the model, and how it is trained. What is not given stays as in the preset or file, whose default
-/// is the reference model.
-#[derive(Clone, Debug, clap::Args)]
-#[command(next_help_heading = "Model and training")]
-pub struct Sizes {
-    /// Elements of a token's embedding [default: 64]
-    #[arg(long, value_name = "N")]
-    d_model: Option<usize>,
-    /// Layers of the model [default: 2]
-    #[arg(long, value_name = "N")]
-    layers: Option<usize>,
-    /// Attention heads of each layer [default: 4]
-    #[arg(long, value_name = "N")]
-    heads: Option<usize>,
-    /// Width of the feed-forward network [default: 256]
-    #[arg(long, value_name = "N", hide_short_help = true)]
-    d_ff: Option<usize>,
-    /// What stands between embeddings and readout, in a program with networks of its own [default: encoder]
-    #[arg(long, value_name = "NAME", value_parser = Known::networks(), hide_short_help = true)]
-    network: Option<String>,
-    /// Whether layers normalize before attention and feed-forward network, or after them [default: pre]
-    #[arg(long, value_name = "WHERE", value_parser = one_of(NORMS), hide_short_help = true)]
-    norm: Option<Norm>,
-    /// The function inside of the feed-forward network [default: gelu]
-    #[arg(long, value_name = "NAME", value_parser = one_of(ACTIVATIONS), hide_short_help = true)]
-    activation: Option<Activation>,
-    /// In training, the share of elements that are dropped of the embeddings and of what each part of a layer returns
-    /// [default: 0]
-    #[arg(long, value_name = "SHARE", hide_short_help = true)]
-    dropout: Option<f64>,
-    /// The peak of the learning rate [default: 0.0015]
-    #[arg(long, value_name = "RATE")]
-    lr: Option<f64>,
-    /// Sequences per training step [default: 64]
-    #[arg(long, value_name = "N")]
-    batch_size: Option<usize>,
-    /// Steps up to the peak of the learning rate, at most half of a training [default: 100]
-    #[arg(long, value_name = "N", hide_short_help = true)]
-    warmup: Option<usize>,
-    /// The learning rate after the warm-up: it falls to a hundredth along a cosine or a line, or stays [default: cosine]
-    #[arg(long, value_name = "NAME", value_parser = one_of(Schedule::ALL), hide_short_help = true)]
-    schedule: Option<Schedule>,
-    /// The weight decay of AdamW [default: 0]
-    #[arg(long, value_name = "SHARE", hide_short_help = true)]
-    weight_decay: Option<f32>,
-}
-
-/// Reads one of these names.
-fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
-    known: [(&'static str, T); N],
-) -> impl TypedValueParser<Value = T> {
-    PossibleValuesParser::new(known.map(|(name, _)| name)).try_map(move |name| {
-        let found = known.into_iter().find(|(known, _)| *known == name);
-        found.map(|(_, value)| value).ok_or("no such name")
-    })
-}
+/// Sizes of the model, and how it is trained: the flags that [`ModelSpec`] and [`Recipe`] declare. What is not given stays as in the
+/// preset or file, whose default is the reference model.
+#[derive(Clone, Debug)]
+pub struct Sizes(ArgMatches);
 
 impl Sizes {
     /// The plan with what these flags set.
-    pub fn apply(&self, mut plan: Plan) -> Plan {
-        let before = plan.model.clone().unwrap_or_default();
-        let model = ModelSpec {
-            network: self.network.clone().unwrap_or(before.network.clone()),
-            d_model: self.d_model.unwrap_or(before.d_model),
-            layers: self.layers.unwrap_or(before.layers),
-            heads: self.heads.unwrap_or(before.heads),
-            d_ff: self.d_ff.unwrap_or(before.d_ff),
-            norm: self.norm.unwrap_or(before.norm),
-            activation: self.activation.unwrap_or(before.activation),
-            dropout: self.dropout.unwrap_or(before.dropout),
-        };
-        if model != before {
-            plan.model = Some(model);
+    pub fn apply(&self, plan: Plan) -> Plan {
+        Plan {
+            model: self.over(plan.model),
+            recipe: self.over(plan.recipe),
+            ..plan
         }
-        let before = plan.recipe.clone().unwrap_or_default();
-        let recipe = Recipe {
-            batch_size: self.batch_size.unwrap_or(before.batch_size),
-            learning_rate: self.lr.unwrap_or(before.learning_rate),
-            warmup_steps: self.warmup.unwrap_or(before.warmup_steps),
-            schedule: self.schedule.unwrap_or(before.schedule),
-            weight_decay: self.weight_decay.unwrap_or(before.weight_decay),
-            ..before
-        };
-        if recipe != before {
-            plan.recipe = Some(recipe);
-        }
-        plan
+    }
+
+    /// A value, or the default, with what the flags set; as it was if that is nothing else.
+    fn over<T: FromArgMatches + Clone + Default + PartialEq>(
+        &self,
+        before: Option<T>,
+    ) -> Option<T> {
+        let known = before.clone().unwrap_or_default();
+        let mut value = known.clone();
+        let read = value.update_from_arg_matches(&self.0);
+        read.expect("the flags were read by their own parsers");
+        if value == known { before } else { Some(value) }
+    }
+}
+
+impl Args for Sizes {
+    fn augment_args(command: Command) -> Command {
+        // They update a plan, so none of them has to be given.
+        let command = command.next_help_heading("Model and training");
+        let command = ModelSpec::augment_args_for_update(command);
+        let command = command.mut_arg("network", |flag| flag.value_parser(Known::networks()));
+        Recipe::augment_args_for_update(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Sizes {
+    fn from_arg_matches(flags: &ArgMatches) -> Result<Self, Error> {
+        Ok(Self(flags.clone()))
+    }
+
+    fn update_from_arg_matches(&mut self, flags: &ArgMatches) -> Result<(), Error> {
+        self.0 = flags.clone();
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use clap::{CommandFactory, Parser};
+    use pe_encoder::{Activation, Norm};
 
     use super::*;
+    use crate::ask::Schedule;
 
     #[derive(Parser)]
     struct Flags {
@@ -138,6 +102,23 @@ mod tests {
                 .unwrap_err();
             assert!(error.to_string().contains(known), "{error}");
         }
+    }
+
+    /// They stand in the help and in the code.
+    #[test]
+    fn the_defaults_in_the_help_are_those_of_the_code() {
+        let flags = Flags::command();
+        let mut given = vec!["pe-lab".to_string()];
+        for flag in flags.get_arguments() {
+            let help = flag.get_help().unwrap().to_string();
+            let (_, default) = help.rsplit_once("[default: ").expect(&help);
+            given.push(format!("--{}", flag.get_long().unwrap()));
+            given.push(default.trim_end_matches(']').to_string());
+        }
+        let given = Flags::parse_from(given);
+        let plan = given.sizes.apply(Plan::default());
+        assert_eq!(plan.model.unwrap_or_default(), ModelSpec::default());
+        assert_eq!(plan.recipe.unwrap_or_default(), Recipe::default());
     }
 
     #[test]

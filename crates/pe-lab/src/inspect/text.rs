@@ -176,6 +176,26 @@ impl fmt::Display for Rotation {
             )?;
             entry(f, "", "counted from 0 again in the second half")?;
         }
+        self.fmt_turns(f)?;
+        self.fmt_wavelengths(f)?;
+        let Some(trained_on) = self.trained_on else {
+            return Ok(());
+        };
+        let trained_on = grouped(trained_on, ',');
+        let text = match self.never_complete.len() {
+            0 => format!("every turning pair does, within the {trained_on} tokens of training"),
+            _ => format!(
+                "pairs {} do not, within the {trained_on} tokens of training",
+                ranges(&self.never_complete)
+            ),
+        };
+        entry(f, "full turns", &text)
+    }
+}
+
+impl Rotation {
+    /// By what pairs turn, and how fast.
+    fn fmt_turns(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.places != "row" {
             entry(f, "coordinates", patches(self))?;
         } else if let Some(axes) = &self.axes {
@@ -199,6 +219,10 @@ impl fmt::Display for Rotation {
             );
             entry(f, "factor", &text)?;
         }
+        Ok(())
+    }
+
+    fn fmt_wavelengths(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(short) = &self.wavelengths_of_short_inputs {
             entry(f, "wavelengths", &span(short))?;
             let length = grouped(self.length, ',');
@@ -220,18 +244,7 @@ impl fmt::Display for Rotation {
                 &format!("{} do not turn at all", counted(still, "pair")),
             )?;
         }
-        let Some(trained_on) = self.trained_on else {
-            return Ok(());
-        };
-        let trained_on = grouped(trained_on, ',');
-        let text = match self.never_complete.len() {
-            0 => format!("every turning pair does, within the {trained_on} tokens of training"),
-            _ => format!(
-                "pairs {} do not, within the {trained_on} tokens of training",
-                ranges(&self.never_complete)
-            ),
-        };
-        entry(f, "full turns", &text)
+        Ok(())
     }
 }
 

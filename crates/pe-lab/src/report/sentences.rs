@@ -1,6 +1,6 @@
 //! The answer of a study in words that need no statistics.
 
-use super::answer::{Achieved, Answer, Need, Positions, Top};
+use super::answer::{Achieved, Answer, Need, Positions, Standing, Top};
 use super::comparison::{Part, Reason};
 use super::number::fixed;
 use super::summary::Summary;
@@ -62,22 +62,28 @@ pub fn answer(answer: &Answer, about: &Summary) -> String {
             ranks_speed,
         } => {
             let mut said: Vec<String> = positions.iter().map(of_positions).collect();
-            match &parts[..] {
-                [one, other] if one.top == other.top && about.has_two_parts() => {
-                    let [here, there] = Part::ALL.map(|part| place(about, part));
-                    let everywhere = format!("{here} and {}", there.replace("at lengths ", ""));
-                    said.push(capitalized(&top(&one.top, &everywhere)));
-                }
-                parts => {
-                    said.extend(parts.iter().map(|of| capitalized(&top(&of.top, place(about, of.part)))));
-                }
-            }
+            said.extend(of_parts(parts, about));
             if *ranks_speed {
                 said.push(
                     "Many trainings were still improving when they ended, so this tells which schemes learn fast.".into(),
                 );
             }
             said.join(" ")
+        }
+    }
+}
+
+/// What is highest, in one sentence where it is the same inside and beyond the lengths of the training.
+fn of_parts(parts: &[Standing], about: &Summary) -> Vec<String> {
+    match parts {
+        [one, other] if one.top == other.top && about.has_two_parts() => {
+            let [here, there] = Part::ALL.map(|part| place(about, part));
+            let everywhere = format!("{here} and {}", there.replace("at lengths ", ""));
+            vec![capitalized(&top(&one.top, &everywhere))]
+        }
+        parts => {
+            let said = parts.iter().map(|of| top(&of.top, place(about, of.part)));
+            said.map(|said| capitalized(&said)).collect()
         }
     }
 }

@@ -312,6 +312,42 @@ mod tests {
         assert_eq!((task.classes(), task.vocabulary()), (10, 19));
     }
 
+    /// The tests of a length are those of the plain task, as long as the task says, with a floor that is a score.
+    fn keeps_the_contract_of_tests(task: &Causal, plain: &dyn Task, length: usize) {
+        let name = task.name();
+        let set = task.test_set(length);
+        assert_eq!(set.len(), plain.test_set(length).len(), "{name}");
+        let longest = set.iter().map(|sample| sample.input.len()).max().unwrap();
+        assert_eq!(task.tokens_of(length), longest, "{name}");
+        assert!(longest <= task.max_tokens(), "{name}");
+        let floor = task.floor(length);
+        let damage = task.measure().score(floor).damage(floor);
+        assert_eq!(damage, None, "{name} {length}");
+        assert!(floor > 0.0, "{name}");
+        let same = set.iter().all(|sample| sample.input.len() == longest);
+        assert!(same || task.mixes_lengths(), "{name}");
+    }
+
+    /// Each token that is asked for is the next one of the input, and the last one says that the answer ends.
+    fn keeps_the_contract_of_a_sample(task: &Causal, sample: &Sample) {
+        let name = task.name();
+        let how = task.generation().unwrap();
+        let tokens = sample.input.tokens();
+        assert!(tokens.len() <= task.max_tokens(), "{name}");
+        let known = |token: &usize| *token < task.vocabulary();
+        assert!(tokens.iter().all(known), "{name}");
+        let (last, before) = sample.answers.split_last().unwrap();
+        let end = (how.end(), tokens.len() - 1);
+        assert_eq!((last.class, last.position), end, "{name}");
+        for answer in before {
+            let next = tokens[answer.position + 1];
+            assert_eq!(how.token(answer.class), next, "{name}");
+            assert!(answer.class < how.end(), "{name}");
+        }
+        let depths = task.depths(sample).len();
+        assert!(depths == 0 || depths == before.len(), "{name}: {depths}");
+    }
+
     #[test]
     fn every_task_that_a_decoder_can_have_keeps_the_contract() {
         let tasks = Tasks::default();
@@ -321,50 +357,12 @@ mod tests {
                 continue;
             };
             let name = task.name().to_string();
-            let how = task.generation().unwrap();
             for length in task.test_lengths() {
-                let set = task.test_set(length);
-                assert_eq!(set.len(), plain.test_set(length).len(), "{name}");
-                let longest = set.iter().map(|sample| sample.input.len()).max().unwrap();
-                assert_eq!(task.tokens_of(length), longest, "{name}");
-                assert!(longest <= task.max_tokens(), "{name}");
-                let floor = task.floor(length);
-                assert_eq!(
-                    task.measure().score(floor).damage(floor),
-                    None,
-                    "{name} {length}"
-                );
-                assert!(floor > 0.0, "{name}");
-                let same = set.iter().all(|sample| sample.input.len() == longest);
-                assert!(same || task.mixes_lengths(), "{name}");
+                keeps_the_contract_of_tests(&task, plain.as_ref(), length);
             }
-            let trained: Vec<Sample> = (0..20)
-                .flat_map(|step| task.train_batch(3, step, 8))
-                .collect();
-            for sample in trained.iter().chain(&task.test_set(task.test_lengths()[0])) {
-                assert!(sample.input.len() <= task.max_tokens(), "{name}");
-                assert!(
-                    sample
-                        .input
-                        .tokens()
-                        .iter()
-                        .all(|token| *token < task.vocabulary()),
-                    "{name}"
-                );
-                let (last, before) = sample.answers.split_last().unwrap();
-                assert_eq!(
-                    (last.class, last.position),
-                    (how.end(), sample.input.len() - 1),
-                    "{name}"
-                );
-                // Each token that was asked for is the next one of the input.
-                for answer in before {
-                    let next = sample.input.tokens()[answer.position + 1];
-                    assert_eq!(how.token(answer.class), next, "{name}");
-                    assert!(answer.class < how.end(), "{name}");
-                }
-                let depths = task.depths(sample).len();
-                assert!(depths == 0 || depths == before.len(), "{name}: {depths}");
+            let trained = (0..20).flat_map(|step| task.train_batch(3, step, 8));
+            for sample in trained.chain(task.test_set(task.test_lengths()[0])) {
+                keeps_the_contract_of_a_sample(&task, &sample);
             }
             // A learning rate and a number of steps are chosen on examples that are held out of its training.
             let tuning = Tuning::of(Arc::new(task)).unwrap();

@@ -7,7 +7,7 @@ use burn::backend::{Backend, Cube, ExtensionType};
 use burn::tensor::{Int, Tensor};
 
 use crate::backend::Addend;
-use crate::tensor::indices;
+use crate::tensor::indices_in;
 
 /// The sines and cosines of tokens, `f32`, all sines of a row before all its cosines.
 #[derive(Clone, Debug, ExtensionType)]
@@ -34,7 +34,7 @@ impl Angles<Cube> {
                 let (last, rows) = (ids.iter().max(), table.dims()[1]);
                 let is_there = last.is_none_or(|last| *last < rows);
                 assert!(is_there, "row {last:?} of a table of {rows} rows");
-                let on_card = indices(&ids, &table.device()).reshape([ids.len() / seq, seq]);
+                let on_card = indices_in(&ids, [ids.len() / seq, seq], &table.device());
                 ids_of(table, on_card)
             }
             Addend::GatherOnDevice { table, ids } => ids_of(table, *ids),

@@ -82,6 +82,7 @@ fn start_of_row<I: Int>(
 }
 
 /// Rotates the columns of one thread.
+// Longer than a screen: one kernel, whose branches are chosen when it is compiled for the card.
 #[cube]
 fn turn_columns<E: Float, I: Int, N: Size>(
     x: &Tensor<Vector<E, N>>,

@@ -150,6 +150,7 @@ fn rounded(high: u32, low: u32) -> f32 {
 }
 
 /// Writes the sine and the cosine of one frequency at one position, given as its low and high word.
+// Longer than a screen: one calculation in whole numbers, whose steps share all of their variables.
 #[cube]
 #[allow(clippy::too_many_arguments)]
 fn write_pair(

@@ -21,7 +21,7 @@ use crate::error::{PositionError, check_size, module};
 use crate::interpolate::linear;
 use crate::positions::{Axes, Positions};
 use crate::sizes::SchemeConfig;
-use crate::tensor::{dequantized, indices};
+use crate::tensor::{dequantized, indices_in};
 
 /// The configuration of a [`DecomposedRelativeBias`].
 ///
@@ -211,8 +211,8 @@ impl ScoreBias for DecomposedRelativeBias {
             let q_cells = cells(&q_at, q_at.batch, 1)?;
             let [by_row, by_column] = [(0, &self.rows), (1, &self.columns)].map(|(axis, table)| {
                 let places = places(&q_cells, axis);
-                let entries = indices(&entries(places, from[axis], to[axis]), &device);
-                let entries = entries.reshape([q_at.batch, q_seq, to[axis]]);
+                let entries = entries(places, from[axis], to[axis]);
+                let entries = indices_in(&entries, [q_at.batch, q_seq, to[axis]], &device);
                 let table = dequantized(table.val()).cast(q.dtype());
                 let table = fitted(table, 2 * from[axis].max(to[axis]) - 1);
                 pick(q.clone().matmul(table.transpose().unsqueeze()), entries)
@@ -223,8 +223,8 @@ impl ScoreBias for DecomposedRelativeBias {
                     let k_cells = cells(&k_at, k_at.batch, 1)?;
                     let of = |by: Tensor<4>, axis: usize| {
                         let places = places(&k_cells, axis).map(|place| place as usize);
-                        let places = indices(&places.collect::<Vec<_>>(), &device);
-                        let places = places.reshape([k_at.batch, 1, k_at.seq]);
+                        let places: Vec<usize> = places.collect();
+                        let places = indices_in(&places, [k_at.batch, 1, k_at.seq], &device);
                         pick(by, places.expand([k_at.batch, q_seq, k_at.seq]))
                     };
                     let prefix = prefix(&k_cells, [k_at.batch, 1, 1, k_at.seq], &device);

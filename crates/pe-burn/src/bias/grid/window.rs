@@ -8,7 +8,7 @@ use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 use crate::backend::memory::check_room;
 use crate::error::PositionError;
 use crate::positions::Lookup;
-use crate::tensor::indices;
+use crate::tensor::indices_in;
 
 /// The largest height and width of a window: the entries of its table can then be counted in `i32`, the
 /// only integers of some devices.
@@ -142,9 +142,9 @@ impl Pairs {
                 .iter()
                 .map(|cell| cell.map_or(0, |cell| cell[axis] as usize))
                 .collect();
-            indices(&places, &device).reshape([self.rows as i64, -1])
+            indices_in(&places, [self.rows, places.len() / self.rows], &device)
         };
-        let (queries, keys): (Tensor<2, Int>, _) = (places(&self.queries), places(&self.keys));
+        let (queries, keys) = (places(&self.queries), places(&self.keys));
         queries.unsqueeze_dim::<3>(2) - keys.unsqueeze_dim::<3>(1)
     }
 

@@ -21,7 +21,7 @@ use crate::error::{PositionError, check_size, module};
 use crate::positions::{Lookup, Positions, Rows};
 use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::spectrum::{DEFAULT_BASE, Spectrum};
-use crate::tensor::{cast, changed, compute_dtype, dequantized, ids_on, indices};
+use crate::tensor::{cast, changed, compute_dtype, dequantized, ids_on, indices_in};
 
 /// What the rows of a learned table start as.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -331,11 +331,11 @@ impl LearnedPositionalEmbedding {
             }
             Rows::Run(start) => {
                 let ids: Vec<usize> = (offset + start..offset + start + lookup.seq).collect();
-                indices(&ids, &device).unsqueeze()
+                indices_in(&ids, [1, lookup.seq], &device)
             }
             Rows::Ids(ids) => {
                 let ids: Vec<usize> = ids.iter().map(|id| id + offset).collect();
-                indices(&ids, &device).reshape([lookup.batch, lookup.seq])
+                indices_in(&ids, [lookup.batch, lookup.seq], &device)
             }
             Rows::Device(ids) => ids_on(&ids.ids, &device).add_scalar(offset as i64),
             Rows::Times(_) | Rows::Coordinates { .. } => unreachable!("refused before"),

@@ -53,73 +53,108 @@ fn pairs_belong_to_their_axes() {
     );
 }
 
+fn refused<const N: usize>(rows: [(Axes, usize, &str); N]) {
+    for (axes, width, words) in rows {
+        assert_eq!(axes.pairs(width).unwrap_err().to_string(), words);
+    }
+}
+
 #[test]
-fn axes_that_do_not_fit_are_refused() {
-    let said = |axes: Axes, width| axes.pairs(width).unwrap_err().to_string();
-    assert_eq!(
-        said(Axes::of_widths([4, 4]), 12),
-        "the sum of the columns of all axes must be 12, the number of columns that are rotated; got 8"
-    );
-    assert_eq!(
-        said(Axes::of_widths([5, 7]), 12),
-        "the number of columns of an axis must be even and at least 2; got 5"
-    );
-    assert_eq!(
-        said(Axes::of_widths([12, 0]), 12),
-        "the number of columns of an axis must be even and at least 2; got 0"
-    );
-    let half = Axes::new([Axis::new(0).with_columns(4), Axis::new(1)]);
-    assert_eq!(
-        said(half, 12),
-        "1 of 2 axes have a number of columns: give it for all of them or for none"
-    );
-    assert_eq!(
-        said(Axes::new([Axis::new(0), Axis::new(2)]), 12),
-        "the coordinate of axis 1 must be each of 0 to 1 once; got 2"
-    );
-    assert_eq!(
-        said(Axes::new([Axis::new(1), Axis::new(1)]), 12),
-        "the coordinate of axis 1 must be each of 0 to 1 once; got 1"
-    );
-    assert_eq!(
-        said(Axes::new([]), 12),
-        "the number of axes must be at least 1; got 0"
-    );
+fn columns_that_do_not_fit_are_refused() {
+    refused([
+        (
+            Axes::of_widths([4, 4]),
+            12,
+            "the sum of the columns of all axes must be 12, the number of columns that are rotated; got 8",
+        ),
+        (
+            Axes::of_widths([5, 7]),
+            12,
+            "the number of columns of an axis must be even and at least 2; got 5",
+        ),
+        (
+            Axes::of_widths([12, 0]),
+            12,
+            "the number of columns of an axis must be even and at least 2; got 0",
+        ),
+        (
+            Axes::new([Axis::new(0).with_columns(4), Axis::new(1)]),
+            12,
+            "1 of 2 axes have a number of columns: give it for all of them or for none",
+        ),
+        (
+            Axes::HEIGHT_WIDTH.with_unturned(3),
+            12,
+            "the number of columns left unturned must be even, and less than the number of rotated columns; got 3",
+        ),
+        (
+            Axes::FRAMES_HEIGHT_WIDTH.with_unturned(2),
+            66,
+            "rotary_dim without the columns left unturned must be a multiple of 6, so that each of 3 axes has the same number of pairs; got 64",
+        ),
+    ]);
+}
+
+#[test]
+fn coordinates_and_owners_that_do_not_fit_are_refused() {
+    let given = |owners: &[usize]| Axes::HEIGHT_WIDTH.with_order(PairOrder::Given(owners.to_vec()));
+    refused([
+        (
+            Axes::new([Axis::new(0), Axis::new(2)]),
+            12,
+            "the coordinate of axis 1 must be each of 0 to 1 once; got 2",
+        ),
+        (
+            Axes::new([Axis::new(1), Axis::new(1)]),
+            12,
+            "the coordinate of axis 1 must be each of 0 to 1 once; got 1",
+        ),
+        (
+            Axes::new([]),
+            12,
+            "the number of axes must be at least 1; got 0",
+        ),
+        (
+            given(&[0, 1]),
+            12,
+            "the number of pairs that are given an axis must be half of 12, the number of columns that are rotated; got 2",
+        ),
+        (
+            given(&[0, 2]),
+            4,
+            "the axis of a pair must be at most 1, for 2 axes; got 2",
+        ),
+        (
+            given(&[0, 0]),
+            4,
+            "the number of columns whose pairs are given axis 1 must be at least 2; got 0",
+        ),
+    ]);
+}
+
+#[test]
+fn scales_and_bases_of_axes_that_do_not_fit_are_refused() {
+    let begins = |axes: Axes, words| {
+        let said = axes.pairs(12).unwrap_err().to_string();
+        assert!(said.starts_with(words), "{said}");
+    };
     for scale in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let axes = Axes::new([Axis::new(0).with_scale(scale)]);
-        assert!(said(axes, 12).starts_with("the scale of an axis must be finite and above 0"));
+        begins(axes, "the scale of an axis must be finite and above 0");
     }
-    assert_eq!(
-        said(Axes::HEIGHT_WIDTH.with_unturned(3), 12),
-        "the number of columns left unturned must be even, and less than the number of rotated columns; got 3"
-    );
-    let given = |owners: &[usize]| Axes::HEIGHT_WIDTH.with_order(PairOrder::Given(owners.to_vec()));
-    assert_eq!(
-        said(given(&[0, 1]), 12),
-        "the number of pairs that are given an axis must be half of 12, the number of columns that are rotated; got 2"
-    );
-    assert_eq!(
-        said(given(&[0, 2]), 4),
-        "the axis of a pair must be at most 1, for 2 axes; got 2"
-    );
-    assert_eq!(
-        said(given(&[0, 0]), 4),
-        "the number of columns whose pairs are given axis 1 must be at least 2; got 0"
-    );
-    let scaled = Axes::new([Axis::new(0).with_scale(2.0), Axis::new(1)]);
-    assert!(scaled.pairs(12).is_ok());
-    let scaled = scaled.with_frequencies(AxisFrequencies::Line);
-    assert!(said(scaled, 12).starts_with("an axis cannot have a scale where"));
-    assert_eq!(
-        said(Axes::FRAMES_HEIGHT_WIDTH.with_unturned(2), 66),
-        "rotary_dim without the columns left unturned must be a multiple of 6, so that each of 3 axes has the same number of pairs; got 64"
-    );
-    let based = Axes::new([Axis::new(0).with_base(100.0)]);
-    assert!(based.pairs(12).is_ok());
-    assert!(
-        said(based.with_frequencies(AxisFrequencies::Line), 12)
-            .starts_with("an axis can have a base")
-    );
+    for (axes, words) in [
+        (
+            Axes::new([Axis::new(0).with_scale(2.0), Axis::new(1)]),
+            "an axis cannot have a scale where",
+        ),
+        (
+            Axes::new([Axis::new(0).with_base(100.0)]),
+            "an axis can have a base",
+        ),
+    ] {
+        assert!(axes.pairs(12).is_ok());
+        begins(axes.with_frequencies(AxisFrequencies::Line), words);
+    }
 }
 
 #[test]

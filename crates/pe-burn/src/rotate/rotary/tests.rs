@@ -96,7 +96,7 @@ fn a_call_does_not_change_the_frequencies_of_the_next() {
 }
 
 #[test]
-fn bad_input_is_refused_with_its_value_and_bound() {
+fn a_bad_configuration_is_refused_with_its_value_and_bound() {
     let device = Device::flex();
     let config = RotaryPositionalEncodingConfig::new(8);
     let longrope = |short_factor| Longrope::new(short_factor, vec![1.0; 4], 16, 1.0);
@@ -153,8 +153,12 @@ fn bad_input_is_refused_with_its_value_and_bound() {
             let message = bad.try_init(&device).unwrap_err().to_string();
             assert!(message.ends_with(words), "{message}");
         }
+}
 
-    let rope = config.init(&device);
+#[test]
+fn bad_input_is_refused_with_its_value_and_bound() {
+    let device = Device::flex();
+    let rope = RotaryPositionalEncodingConfig::new(8).init(&device);
     let x = |d_head| Tensor::<4>::zeros([2, 3, 4, d_head], &device);
     for (input, positions, words) in [
         (

@@ -249,7 +249,11 @@ mod tests {
             let error = spectrum.scaled(&bad.into(), 1).unwrap_err();
             assert_eq!(error.to_string(), words);
         }
-        // Divided by so small a factor, a frequency is infinite.
+    }
+
+    /// Divided by so small a factor, a frequency is infinite.
+    #[test]
+    fn an_infinite_frequency_is_refused() {
         let tiny = Longrope {
             short_factor: vec![1e-310; 3],
             ..longrope()

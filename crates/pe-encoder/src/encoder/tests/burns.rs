@@ -131,41 +131,58 @@ fn compare_with_burn(
     let theirs = (theirs * weights.clone()).sum().backward();
     let mine = (mine * weights).sum().backward();
     let grad = |x: &Tensor<3>, gradients| values(x.grad(gradients).unwrap());
-    let bias = |layer: &Linear, of| gradient(layer.bias.as_ref().unwrap(), of);
     let mut pairs = vec![(grad(&left, &theirs), grad(&right, &mine))];
+    pairs.extend(gradients_of_parameters(
+        &burns,
+        &ours,
+        config.norm,
+        [&theirs, &mine],
+    ));
+    for (i, (theirs, mine)) in pairs.iter().enumerate() {
+        let apart = difference(theirs, mine);
+        assert!(apart < 2e-5, "{case}: gradient {i} {apart} apart");
+    }
+}
+
+/// The gradients of every parameter in the layers, Burn's and ours.
+fn gradients_of_parameters(
+    burns: &Burns,
+    ours: &Encoder,
+    norm: Norm,
+    [theirs, mine]: [&Gradients; 2],
+) -> Vec<(Vec<f32>, Vec<f32>)> {
+    let bias = |layer: &Linear, of| gradient(layer.bias.as_ref().unwrap(), of);
+    let mut pairs = Vec::new();
     for (burns, ours) in burns.encoder.layers.iter().zip(&ours.layers) {
         let projections = [&burns.mha.query, &burns.mha.key, &burns.mha.value];
         pairs.push((
-            side_by_side(projections.map(|part| gradient(&part.weight, &theirs))),
-            gradient(&ours.attention.qkv.weight, &mine),
+            side_by_side(projections.map(|part| gradient(&part.weight, theirs))),
+            gradient(&ours.attention.qkv.weight, mine),
         ));
         // Together, because the gradient of the keys' bias alone is 0 but for rounding.
         pairs.push((
-            side_by_side(projections.map(|part| bias(part, &theirs))),
-            bias(&ours.attention.qkv, &mine),
+            side_by_side(projections.map(|part| bias(part, theirs))),
+            bias(&ours.attention.qkv, mine),
         ));
         for (a, b) in [
             (&burns.mha.output, &ours.attention.output),
             (&burns.pwff.linear_inner, &ours.inner),
             (&burns.pwff.linear_outer, &ours.outer),
         ] {
-            pairs.push((gradient(&a.weight, &theirs), gradient(&b.weight, &mine)));
-            pairs.push((bias(a, &theirs), bias(b, &mine)));
+            pairs.push((gradient(&a.weight, theirs), gradient(&b.weight, mine)));
+            pairs.push((bias(a, theirs), bias(b, mine)));
         }
-        let [attention_norm, feed_forward_norm] = norms_of(burns, config.norm);
+        let [attention_norm, feed_forward_norm] = norms_of(burns, norm);
         for (a, b) in [
             (feed_forward_norm, &ours.feed_forward_norm),
             (attention_norm, &ours.attention_norm),
         ] {
-            pairs.push((gradient(&a.gamma, &theirs), gradient(&b.gamma, &mine)));
+            pairs.push((gradient(&a.gamma, theirs), gradient(&b.gamma, mine)));
             let beta = a.beta.as_ref().unwrap();
-            pairs.push((gradient(beta, &theirs), gradient(&b.beta, &mine)));
+            pairs.push((gradient(beta, theirs), gradient(&b.beta, mine)));
         }
     }
-    for (i, (theirs, mine)) in pairs.iter().enumerate() {
-        let apart = difference(theirs, mine);
-        assert!(apart < 2e-5, "{case}: gradient {i} {apart} apart");
-    }
+    pairs
 }
 
 #[test]

@@ -93,6 +93,7 @@ fn update(
 
 /// The new values of a parameter and of its two moments, in the memory of the old ones where nothing else
 /// reads it. The last launch is the update, the one before it the norm of a large gradient.
+// Longer than a screen: the twenty arguments of a kernel, one a line.
 pub fn step(
     parameter: CubeTensor,
     gradient: CubeTensor,

@@ -89,6 +89,33 @@ fn axis_of_lengths(task: &TaskSummary, lengths: &[usize]) -> Axis {
     }
 }
 
+/// A dashed line from the first length to the last for each of these rows that has a score in a sliding window.
+fn sliding(
+    data: &Data<'_>,
+    language: &LanguageSummary,
+    rows: &[&LanguageRow],
+) -> Vec<(Vec<(f64, f64)>, Stroke)> {
+    let last = language.lengths.len().saturating_sub(1) as f64;
+    let lines = rows.iter().filter_map(|row| {
+        let bits = row.sliding.as_ref()?.bits;
+        let look = Look::of(&row.name, data.origin.schemes());
+        let ends = vec![(0.0, bits), (last, bits)];
+        Some((ends, Stroke::dashed(look.colour())))
+    });
+    lines.collect()
+}
+
+/// The legend of several panels, with each name once.
+fn legend_of_all(all: &[Vec<Series>]) -> Vec<(Key, String)> {
+    let mut entries: Vec<(Key, String)> = Vec::new();
+    for entry in all.iter().flat_map(|series| legend(series)) {
+        if !entries.iter().any(|known| known.1 == entry.1) {
+            entries.push(entry);
+        }
+    }
+    entries
+}
+
 /// The chart by length: a panel for each of these names, which is empty where it shows all schemes, with its rows.
 fn by_length(
     data: &Data<'_>,
@@ -97,7 +124,6 @@ fn by_length(
     of: Vec<(&str, Vec<&LanguageRow>)>,
 ) -> Result<Figure, LabError> {
     let trained = language.lengths.first().copied().unwrap_or(1);
-    let last = language.lengths.len().saturating_sub(1) as f64;
     let all: Vec<Vec<Series>> = of
         .iter()
         .map(|(_, rows)| by_place(data, task, language, rows))
@@ -110,12 +136,6 @@ fn by_length(
     let y = around(&task.measure.axis(), points.chain(bands).chain(slid));
     let x = axis_of_lengths(task, &language.lengths);
     let panels = of.iter().zip(&all).map(|((scheme, rows), series)| {
-        let slid = rows.iter().filter_map(|row| {
-            let bits = row.sliding.as_ref()?.bits;
-            let look = Look::of(&row.name, data.origin.schemes());
-            let ends = vec![(0.0, bits), (last, bits)];
-            Some((ends, Stroke::dashed(look.colour())))
-        });
         let mut x = x.clone();
         if !scheme.is_empty() {
             x.name = format!("{scheme}: {}", x.name);
@@ -125,17 +145,12 @@ fn by_length(
             y: y.clone(),
             height: HEIGHT,
             trained: None,
-            behind: slid.collect(),
+            behind: sliding(data, language, rows),
             series,
             markers: None,
         }
     });
-    let mut entries: Vec<(Key, String)> = Vec::new();
-    for entry in all.iter().flat_map(|series| legend(series)) {
-        if !entries.iter().any(|known| known.1 == entry.1) {
-            entries.push(entry);
-        }
-    }
+    let mut entries = legend_of_all(&all);
     entries.push(floor_key(format!(
         "dashed: the same model in a sliding window of {trained}, moved by {}",
         language.stride

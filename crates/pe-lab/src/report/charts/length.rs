@@ -34,21 +34,12 @@ pub fn draw(data: &Data<'_>, task: &TaskSummary) -> Result<Option<Figure>, LabEr
         (false, true) => "sequence length (tokens), the longest of each group",
         (false, false) => "sequence length (tokens)",
     };
-    // One resolution is a line, which gets some width.
-    let around = match task.resolutions {
-        true => longest * 0.01,
-        false => 0.0,
-    };
-    let trained = task.train_lengths.as_ref().map(|trained| {
-        let end = (*trained.end() as f64).min(longest);
-        (*trained.start() as f64 - around, end + around)
-    });
     let floor = has_floor.then(|| (floor(data, task), of_floor()));
     let panel = Panel {
         x: Axis::round(name, 0.0..longest * 1.03, 9),
         y: scale(task, "", &all, 0.04),
         height: HEIGHT,
-        trained,
+        trained: trained(task, longest),
         behind: floor.into_iter().collect(),
         series: &all,
         markers: None,
@@ -74,4 +65,16 @@ pub fn draw(data: &Data<'_>, task: &TaskSummary) -> Result<Option<Figure>, LabEr
         &entries,
     )
     .map(Some)
+}
+
+/// Where the lengths of the training begin and end on an axis up to the longest.
+fn trained(task: &TaskSummary, longest: f64) -> Option<(f64, f64)> {
+    // One resolution is a line, which gets some width.
+    let around = match task.resolutions {
+        true => longest * 0.01,
+        false => 0.0,
+    };
+    let trained = task.train_lengths.as_ref()?;
+    let end = (*trained.end() as f64).min(longest);
+    Some((*trained.start() as f64 - around, end + around))
 }

@@ -43,19 +43,24 @@ pub fn draw(data: &Data<'_>, task: &TaskSummary) -> Result<Vec<Figure>, LabError
     drawn.into_iter().filter_map(Result::transpose).collect()
 }
 
+/// The name of the loss, and its unit. Of a forecast it is measured in what the numbers were divided by, and drawn in the unit of
+/// the data.
+fn loss_of(measure: &Measure) -> (&str, &str) {
+    match measure {
+        Measure::Accuracy | Measure::Bits { .. } | Measure::Given => {
+            ("cross-entropy", "nats per answer")
+        }
+        Measure::ExactMatch => ("cross-entropy", "nats per token of an answer"),
+        Measure::Error { unit } => ("mean absolute error", unit),
+    }
+}
+
 fn chart(
     data: &Data<'_>,
     task: &TaskSummary,
     (name, what, curve, about): Kind,
 ) -> Result<Option<Figure>, LabError> {
-    // Of a forecast it is measured in what the numbers were divided by, and drawn in the unit of the data.
-    let (loss, unit) = match &task.measure {
-        Measure::Accuracy | Measure::Bits { .. } | Measure::Given => {
-            ("cross-entropy", "nats per answer")
-        }
-        Measure::ExactMatch => ("cross-entropy", "nats per token of an answer"),
-        Measure::Error { unit } => ("mean absolute error", unit.as_str()),
-    };
+    let (loss, unit) = loss_of(&task.measure);
     let points = data.of_task(&task.name).flat_map(curve);
     let highest = points.map(|point| point.loss * task.unit);
     let highest = highest.filter(|loss| loss.is_finite()).fold(0.0, f64::max);

@@ -52,8 +52,6 @@ fn lower(by: f64) -> Vec<f64> {
 fn one_sentence_says_which_scheme_is_best_and_how_sure_that_is() {
     let a = ("a", HIGH);
     let (near, close) = (lower(0.01), lower(0.036));
-    let wild: &[f64] = &[0.95, 0.40, 0.88, 0.45, 0.90];
-    let apart: Vec<f64> = HIGH.iter().map(|score| score - 0.15).collect();
     for (schemes, begin, end) in [
         // scipy.stats.ttest_ind(HIGH, LOW, equal_var=False): p = 4.9e-9, 95 % 0.3845 to 0.4435.
         (
@@ -107,12 +105,21 @@ fn one_sentence_says_which_scheme_is_best_and_how_sure_that_is() {
         begins(&said[0], &format!("On held-out data: {begin}"));
         ends(&said[0], end);
     }
-    let said = verdict(&study(&[a, ("near", &apart), ("wild", wild)]));
-    // The least certain pair comes where it is not the nearest.
+}
+
+#[test]
+fn the_least_certain_pair_comes_where_it_is_not_the_nearest() {
+    let wild: &[f64] = &[0.95, 0.40, 0.88, 0.45, 0.90];
+    let apart: Vec<f64> = HIGH.iter().map(|score| score - 0.15).collect();
+    let said = verdict(&study(&[("a", HIGH), ("near", &apart), ("wild", wild)]));
     said[0].says_all(&[
         "(nearest: near, +0.15, 95 % ",
         "; least certain: wild, +0.19",
     ]);
+}
+
+#[test]
+fn a_scheme_alone_is_compared_with_nothing() {
     let only_a = Synthetic::new(&["mine"], &["a", "b"], 1).score("mine", "a", 1, &[(10, 0.925)]);
     let said = &verdict(&only_a)[0];
     assert_eq!(

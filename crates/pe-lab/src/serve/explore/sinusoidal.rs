@@ -193,10 +193,10 @@ fn pairs(spectrum: &Spectrum) -> Vec<(usize, usize, Option<usize>)> {
     (0..shown).map(|k| columns(pair(k))).collect()
 }
 
-/// A program with these settings.
-fn code(values: &Values) -> String {
+/// The formula as it stands in a program.
+fn formula_of(values: &Values) -> String {
     let base = values.real("base");
-    let formula = match values.word("formula") {
+    match values.word("formula") {
         "wavelengths" => {
             format!("Formula::Wavelengths {{\n    min: TAU,\n    max: TAU * {base:?},\n}}")
         }
@@ -218,7 +218,12 @@ fn code(values: &Values) -> String {
         ),
         "keras" => format!("Formula::Keras {{\n    max_wavelength: {base:?},\n}}"),
         _ => format!("Formula::Paper {{ base: {base:?} }}"),
-    };
+    }
+}
+
+/// A program with these settings.
+fn code(values: &Values) -> String {
+    let formula = formula_of(values);
     let tau = match formula.contains("TAU") {
         true => "use std::f64::consts::TAU;\n\n",
         false => "",

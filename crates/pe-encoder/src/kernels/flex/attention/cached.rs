@@ -19,6 +19,7 @@ const WORTH_A_THREAD: usize = 1 << 18;
 
 /// As [`plain::cached_attention`](crate::plain::cached_attention), of tensors without autodiff whose shapes fit together. The bias
 /// is of any float type.
+// Longer than a screen: it prepares what the kernel of one head, which stands in its middle, captures.
 pub fn cached_attention(
     q: Tensor<4>,
     [k, v]: [Tensor<4>; 2],

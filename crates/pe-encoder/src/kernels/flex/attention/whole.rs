@@ -41,6 +41,7 @@ pub fn forward(inputs: Parts<'_>) -> [Vec<f32>; 2] {
 }
 
 /// The gradient of `qkv`, from `dout`, the gradient of the output. `dbias` gets that of the bias, for each sequence.
+// Longer than a screen: the three kinds of bias beside each other, since what makes each of them sound is the same.
 pub fn backward(
     inputs: Parts<'_>,
     weights: &[f32],
