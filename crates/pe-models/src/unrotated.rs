@@ -141,15 +141,7 @@ impl Rule {
                 config.input_scale = input_scale(file)?;
                 vec![PositionalConfig::Sinusoidal(config)]
             }
-            Self::T5(heads, bidirectional) => {
-                let shares = if *bidirectional { 4 } else { 2 };
-                let buckets = &(&["relative_attention_num_buckets"][..], 32);
-                let config = T5RelativeBiasConfig::new(size(file, heads)?)
-                    .with_buckets(multiple(shares, file, buckets)?)
-                    .with_max_distance(size(file, &(&["relative_attention_max_distance"], 128))?)
-                    .with_bidirectional(*bidirectional);
-                vec![PositionalConfig::T5(config)]
-            }
+            Self::T5(heads, bidirectional) => vec![t5(file, heads, *bidirectional)?],
             Self::Deberta => deberta(file)?.into_iter().collect(),
             Self::DebertaRows if file.flag("position_biased_input")? == Some(false) => Vec::new(),
             Self::DebertaRows => {
@@ -210,6 +202,16 @@ fn multiple(of: usize, file: &Fields, sought: &Size) -> Result<usize, String> {
         }
         _ => size(file, sought),
     }
+}
+
+fn t5(file: &Fields, heads: &Size, bidirectional: bool) -> Result<PositionalConfig, String> {
+    let shares = if bidirectional { 4 } else { 2 };
+    let buckets = &(&["relative_attention_num_buckets"][..], 32);
+    let config = T5RelativeBiasConfig::new(size(file, heads)?)
+        .with_buckets(multiple(shares, file, buckets)?)
+        .with_max_distance(size(file, &(&["relative_attention_max_distance"], 128))?)
+        .with_bidirectional(bidirectional);
+    Ok(PositionalConfig::T5(config))
 }
 
 /// √d_model where the file says that embeddings are scaled.
