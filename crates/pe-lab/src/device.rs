@@ -139,12 +139,15 @@ pub fn open(name: &str) -> Result<Device, LabError> {
             DeviceType::LibTorch,
             Device::libtorch_cuda(burn::tensor::DeviceIndex::Default),
         ),
+        #[cfg(feature = "cube")]
         _ => open_card(known, parts(name).1),
+        #[cfg(not(feature = "cube"))]
+        _ => Err(not_built(known)),
     }
 }
 
-/// The graphics card of a backend that was built with the features of CubeCL.
-#[cfg_attr(not(feature = "cube"), allow(unused_variables))]
+/// The graphics card of a backend of CubeCL.
+#[cfg(feature = "cube")]
 fn open_card(known: DeviceName, wanted: Option<&str>) -> Result<Device, LabError> {
     match known.name {
         #[cfg(feature = "wgpu")]
@@ -189,10 +192,14 @@ fn open_card(known: DeviceName, wanted: Option<&str>) -> Result<Device, LabError
             DeviceType::Rocm,
             Device::rocm(burn::tensor::DeviceIndex::Default),
         ),
-        _ => Err(LabError::DeviceNotBuilt {
-            name: known.name.to_string(),
-            feature: known.feature.unwrap_or_default().to_string(),
-        }),
+        _ => Err(not_built(known)),
+    }
+}
+
+fn not_built(known: DeviceName) -> LabError {
+    LabError::DeviceNotBuilt {
+        name: known.name.to_string(),
+        feature: known.feature.unwrap_or_default().to_string(),
     }
 }
 

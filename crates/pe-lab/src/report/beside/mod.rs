@@ -275,8 +275,8 @@ fn common<'a>(
     }
 }
 
-/// The schemes of all studies, those of the first one first.
-fn schemes<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
+/// Each of these names once, in their order.
+fn each<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for name in all {
         if !names.contains(name) {
@@ -286,58 +286,54 @@ fn schemes<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
     names
 }
 
-fn of_task(tasks: &[&TaskSummary], title: &str, part: Part) -> Table {
-    let names = schemes(
-        tasks
-            .iter()
-            .flat_map(|task| task.schemes.iter().map(|of| &of.scheme)),
-    );
-    let score = |task: &TaskSummary, scheme: &str| {
+/// A row for every scheme, those of the first study first, with its score in each study.
+fn table<'a, T>(
+    title: &str,
+    part: Part,
+    studies: &[&'a T],
+    schemes: impl Fn(&'a T) -> Vec<&'a String>,
+    score: impl Fn(&T, &str) -> Option<ScoreOf>,
+) -> Table {
+    let names = each(studies.iter().flat_map(|of| schemes(of)));
+    let rows = names.into_iter().map(|scheme| SchemeRow {
+        scores: studies.iter().map(|of| score(of, &scheme)).collect(),
+        scheme,
+    });
+    Table {
+        title: title.into(),
+        part,
+        rows: rows.collect(),
+    }
+}
+
+fn of_task<'a>(tasks: &[&'a TaskSummary], title: &str, part: Part) -> Table {
+    let schemes_of = |task: &'a TaskSummary| task.schemes.iter().map(|of| &of.scheme).collect();
+    table(title, part, tasks, schemes_of, |task, scheme| {
         let group = task.scheme(scheme)?.part(part)?;
         Some(ScoreOf {
             mean: group.normalized,
             interval: group.interval,
             seeds: group.seeds.len(),
         })
-    };
-    Table {
-        title: title.into(),
-        part,
-        rows: names
-            .into_iter()
-            .map(|scheme| SchemeRow {
-                scores: tasks.iter().map(|task| score(task, &scheme)).collect(),
-                scheme,
-            })
-            .collect(),
-    }
+    })
 }
 
-fn overall(summaries: &[&Summary], part: Part) -> Table {
-    let names = schemes(
-        summaries
-            .iter()
-            .flat_map(|of| of.schemes.iter().map(|of| &of.scheme)),
-    );
-    let score = |of: &Summary, scheme: &str| {
-        let score = of.scheme(scheme)?.part(part)?;
-        Some(ScoreOf {
-            mean: score.mean,
-            interval: score.interval,
-            seeds: score.seeds.len(),
-        })
-    };
-    Table {
-        title: "The mean over all tasks".into(),
+fn overall<'a>(summaries: &[&'a Summary], part: Part) -> Table {
+    let schemes_of = |of: &'a Summary| of.schemes.iter().map(|of| &of.scheme).collect();
+    table(
+        "The mean over all tasks",
         part,
-        rows: names
-            .into_iter()
-            .map(|scheme| SchemeRow {
-                scores: summaries.iter().map(|of| score(of, &scheme)).collect(),
-                scheme,
+        summaries,
+        schemes_of,
+        |of, scheme| {
+            let score = of.scheme(scheme)?.part(part)?;
+            Some(ScoreOf {
+                mean: score.mean,
+                interval: score.interval,
+                seeds: score.seeds.len(),
             })
-            .collect(),
-    }
+        },
+    )
 }
 
 fn row(of: &SchemeRow) -> Row {
@@ -373,7 +369,7 @@ fn differences(summaries: &[&Summary]) -> Vec<Difference> {
         fields
     });
     let fields: Vec<BTreeMap<String, String>> = fields.collect();
-    let names = schemes(fields.iter().flat_map(BTreeMap::keys));
+    let names = each(fields.iter().flat_map(BTreeMap::keys));
     let of_field = |field: String| {
         let value = |of: &BTreeMap<String, String>| of.get(&field).cloned();
         let values: Vec<Option<String>> = fields.iter().map(value).collect();
