@@ -10,7 +10,7 @@ use burn::backend::{Backend, Dispatch, backend_extension};
 use burn::grad_clipping::GradientClippingConfig;
 use burn::nn::EmbeddingConfig;
 use burn::nn::transformer::{TransformerEncoderConfig, TransformerEncoderInput};
-use burn::optim::{AdamConfig, GradientsParams, ModuleOptimizer};
+use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::{DType, Device, Distribution, FloatDType, Int, Tensor};
 use burn_cubecl::CubeBackend;
 use burn_cubecl::cubecl::logging::{LaunchObservation, LaunchObserver};
@@ -19,7 +19,7 @@ use pe_burn::{
     AlibiConfig, Bias, Embed, Layout, LearnedPositionalEmbeddingConfig, PositionalConfig,
     Positions, RotaryPositionalEncodingConfig, Rotate, SinusoidalPositionalEncodingConfig,
 };
-use pe_encoder::{Adam, EncoderConfig, Kernels};
+use pe_encoder::{Adam, EncoderConfig, Kernels, ModuleAdam};
 
 #[derive(Default)]
 struct Launches(Mutex<Vec<&'static str>>);
@@ -196,7 +196,8 @@ fn of_a_step(device: &Device, mut step: impl FnMut()) -> usize {
     launches(device, step).0.len()
 }
 
-/// A training step of the encoder takes at most half the launches of Burn's modules, which rotate nothing.
+/// A training step of the encoder takes less than a fifth of the launches of Burn's modules, which rotate nothing. A card that takes more
+/// than 15 tensors in a launch, as most do, needs one or two fewer.
 fn training(device: &Device) {
     let device = device.clone().autodiff();
     let x = Tensor::<3>::random([8, 32, 64], Distribution::Default, &device);
@@ -216,13 +217,13 @@ fn training(device: &Device) {
     });
 
     let rotary = RotaryPositionalEncodingConfig::new(d_model / heads);
-    for (name, config) in [
-        ("no positions", PositionalConfig::None {}),
-        ("rotary positions", PositionalConfig::Rotary(rotary)),
+    for (name, config, most) in [
+        ("no positions", PositionalConfig::None {}, 64),
+        ("rotary positions", PositionalConfig::Rotary(rotary), 68),
     ] {
         let scheme = config.init(&device);
-        let mut model = EncoderConfig::new(d_model, d_ff, heads, layers).init(&device);
-        let mut optimizer = ModuleOptimizer::from(Adam {
+        let mut model = Some(EncoderConfig::new(d_model, d_ff, heads, layers).init(&device));
+        let mut optimizer = ModuleAdam::new(Adam {
             beta_1: 0.9,
             beta_2: 0.999,
             epsilon: 1e-5,
@@ -231,14 +232,16 @@ fn training(device: &Device) {
             kernels: Kernels::Auto,
         });
         let ours = of_a_step(&device, || {
-            let y = model.forward(x.clone(), None, &scheme, &Positions::default());
+            let old = model.take().unwrap();
+            let y = old.forward(x.clone(), None, &scheme, &Positions::default());
             let gradients = y.powi_scalar(2).mean().backward();
-            let gradients = GradientsParams::from_grads(gradients, &model);
-            model = optimizer.step(1e-3, model.clone(), gradients);
+            let gradients = GradientsParams::from_grads(gradients, &old);
+            model = Some(optimizer.step(1e-3, old, gradients));
         });
         println!("{device:?}, {name}: {ours} launches, {burns} of Burn's modules");
+        assert!(ours <= most, "{name}: {ours} launches");
         assert!(
-            2 * ours <= burns,
+            5 * ours <= burns,
             "{name}: {ours} launches, {burns} of Burn's modules"
         );
     }
@@ -264,7 +267,7 @@ fn decoding(device: &Device) {
         "{device:?}: a token after 22 others in {} launches",
         seen.len()
     );
-    assert!(seen.len() <= 45, "{device:?}: {seen:#?}");
+    assert!(seen.len() <= 35, "{device:?}: {seen:#?}");
 }
 
 /// A bias of distances is written in one launch, after up to three for its values by distance.
@@ -407,7 +410,7 @@ fn a_rotation_moves_little_but_queries_and_keys() {
 }
 
 #[test]
-fn a_training_step_takes_half_the_launches_of_burns_modules() {
+fn a_training_step_takes_a_fifth_of_the_launches_of_burns_modules() {
     on_cards(training);
 }
 

@@ -15,8 +15,8 @@ use crate::kernels::rates::Rates;
 /// It computes what Burn's Adam and its clipping by norm do. For each parameter, Burn runs 13
 /// operations for the step and 8 for the norm. On LibTorch and on a graphics card starting an operation on a
 /// small tensor takes longer than running it. So one kernel does it all for `f32` on the CPU of LibTorch,
-/// with the feature `tch`, and on graphics cards, with a feature for one (two launches from 32 769 elements
-/// on, where gradients are clipped). On other devices it is Burn's.
+/// with the feature `tch`, and on graphics cards, with a feature for one (two launches from 1,025 elements
+/// on, where gradients are clipped; [`ModuleAdam`](crate::ModuleAdam) steps all parameters of a module together). On other devices it is Burn's.
 ///
 /// A step panics when the gradient or a moment does not have the shape of the parameter, and, where a kernel takes it, when one
 /// of them is not `f32` on the device of the parameter.
@@ -57,7 +57,7 @@ pub struct Adam {
 #[cfg(any(feature = "cube", feature = "tch"))]
 impl Adam {
     /// What a kernel takes for the step after this state.
-    fn rates<const D: usize>(&self, rate: f64, state: Option<&AdamState<D>>) -> Rates {
+    pub(crate) fn rates<const D: usize>(&self, rate: f64, state: Option<&AdamState<D>>) -> Rates {
         let time = state.map_or(1, |state| state.momentum.time + 1) as i32;
         let root = (1.0 - self.beta_2.powi(time)).sqrt();
         Rates {
@@ -67,6 +67,35 @@ impl Adam {
             epsilon: self.epsilon * root,
             rate: rate as f32,
         }
+    }
+}
+
+impl Adam {
+    /// Panics when the gradient or a moment does not fit to the parameter.
+    pub(crate) fn check<const D: usize>(
+        &self,
+        parameter: &Tensor<D>,
+        gradient: &Tensor<D>,
+        state: Option<&AdamState<D>>,
+    ) {
+        let moments = state.map(|state| &state.momentum);
+        let others = [
+            ("the gradient", Some(gradient)),
+            ("the first moment", moments.map(|of| &of.moment_1)),
+            ("the second moment", moments.map(|of| &of.moment_2)),
+        ];
+        for (name, other) in others {
+            if let Some(other) = other {
+                check::shape(name, other, parameter.dims());
+                check::alike(name, other, "the parameter", parameter);
+            }
+        }
+    }
+
+    /// By what a parameter of rank `D` is multiplied before its step, if it decays.
+    pub(crate) fn decay<const D: usize>(&self, rate: f64) -> Option<f64> {
+        let decays = self.weight_decay > 0.0 && D > 1;
+        decays.then(|| 1.0 - rate * f64::from(self.weight_decay))
     }
 }
 
@@ -80,21 +109,10 @@ impl Optimizer for Adam {
         gradient: Tensor<D>,
         state: Option<AdamState<D>>,
     ) -> (Tensor<D>, Option<AdamState<D>>) {
-        let moments = state.as_ref().map(|state| &state.momentum);
-        let others = [
-            ("the gradient", Some(&gradient)),
-            ("the first moment", moments.map(|of| &of.moment_1)),
-            ("the second moment", moments.map(|of| &of.moment_2)),
-        ];
-        for (name, other) in others {
-            if let Some(other) = other {
-                check::shape(name, other, parameter.dims());
-                check::alike(name, other, "the parameter", &parameter);
-            }
-        }
-        let parameter = match self.weight_decay > 0.0 && D > 1 {
-            true => parameter.mul_scalar(1.0 - rate * f64::from(self.weight_decay)),
-            false => parameter,
+        self.check(&parameter, &gradient, state.as_ref());
+        let parameter = match self.decay::<D>(rate) {
+            Some(decay) => parameter.mul_scalar(decay),
+            None => parameter,
         };
         #[cfg(feature = "cube")]
         if self.kernels == Kernels::Auto && crate::kernels::cube::takes(&parameter) {

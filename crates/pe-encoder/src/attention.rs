@@ -15,6 +15,8 @@ use pe_burn::{Positional, Positions};
 pub use cache::Cache;
 pub(crate) use shared::{Form, Shared};
 
+use crate::kernels::part::Part;
+use crate::kernels::stream::whole;
 use crate::kernels::{self, Kernels};
 use crate::plain::{
     Mask, attention_weights, join_heads, key_mask, later_keys, outside, split_heads, together,
@@ -170,7 +172,7 @@ impl Attention {
             return x;
         }
         let shared = Shared::new(&x, padding, scheme, positions, self.form());
-        self.attend(x, &shared)
+        whole(self.attend(x, &shared), self.kernels)
     }
 
     /// Attention of new tokens to those of the cache, to themselves and to the new tokens before
@@ -201,7 +203,7 @@ impl Attention {
             return x;
         }
         let shared = Shared::after(cache.tokens(), &x, scheme, self.form());
-        self.attend_cached(x, &shared, cache)
+        whole(self.attend_cached(x, &shared, cache), self.kernels)
     }
 
     /// What it has in common with other layers.
@@ -217,8 +219,8 @@ impl Attention {
         }
     }
 
-    /// As [`forward`](Self::forward), of an `x` that is not empty.
-    pub(crate) fn attend(&self, x: Tensor<3>, shared: &Shared<'_>) -> Tensor<3> {
+    /// As [`forward`](Self::forward), of an `x` that is not empty. The last projection has yet to run.
+    pub(crate) fn attend(&self, x: Tensor<3>, shared: &Shared<'_>) -> Part<'_> {
         let gates = self.gate_sums(&x, shared, None);
         let of_gate = gates.map(|sums| differences(sums.clone(), sums));
         let by_states = together(of_gate, shared.by_hidden_states(self.layer, &x));
@@ -246,16 +248,16 @@ impl Attention {
             let y = kernels::attention(qkv, mask, bias, self.heads, self.kernels);
             plus(y, added)
         };
-        kernels::linear(y, &self.output, self.kernels)
+        Part::Last(y, &self.output)
     }
 
-    /// As [`forward_cached`](Self::forward_cached), of an `x` that is not empty.
+    /// As [`forward_cached`](Self::forward_cached), of an `x` that is not empty. The last projection has yet to run.
     pub(crate) fn attend_cached(
         &self,
         x: Tensor<3>,
         shared: &Shared<'_>,
         cache: &mut Cache,
-    ) -> Tensor<3> {
+    ) -> Part<'_> {
         assert!(self.causal, "a cache is for causal attention");
         let gates = self.gate_sums(&x, shared, Some(cache));
         let by_hidden_states = shared.by_hidden_states(self.layer, &x);
@@ -273,7 +275,7 @@ impl Attention {
                 plus(join_heads(y), added)
             }
         };
-        kernels::linear(y, &self.output, self.kernels)
+        Part::Last(y, &self.output)
     }
 
     /// For a scheme with a forget gate: the sums of the logarithms of the gates of every row up to every token, the tokens of

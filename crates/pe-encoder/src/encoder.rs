@@ -12,6 +12,8 @@ use pe_burn::{NoPositions, Positional, Positions};
 use crate::attention::{
     Attention, AttentionConfig, Cache, Form, Shared, check_width, is_empty, projection,
 };
+use crate::kernels::part::Part;
+use crate::kernels::stream::{add, open, whole};
 use crate::kernels::{self, Kernels};
 use crate::norm::LayerNorm;
 use crate::plain::Activation;
@@ -130,21 +132,11 @@ impl EncoderConfig {
             layers: (0..self.layers).map(layer).collect(),
             norm: (self.norm == Norm::Pre).then(norm),
             d_model: self.d_model,
-            recipe: Recipe {
-                norm: self.norm,
-                activation: self.activation,
-            },
+            activation: self.activation,
             dropout: DropoutConfig::new(self.dropout).init(),
             kernels: self.kernels,
         }
     }
-}
-
-/// What the layers of an encoder have in common beside their sizes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Recipe {
-    norm: Norm,
-    activation: Activation,
 }
 
 /// A transformer encoder: layers of attention and feed-forward networks, and, where [they normalize first](Norm::Pre), a
@@ -160,11 +152,12 @@ struct Recipe {
 #[derive(Module, Debug)]
 pub struct Encoder {
     layers: Vec<Layer>,
+    /// The last normalization, of layers that normalize first.
     norm: Option<LayerNorm>,
     #[module(skip)]
     d_model: usize,
     #[module(skip)]
-    recipe: Recipe,
+    activation: Activation,
     dropout: Dropout,
     #[module(skip)]
     kernels: Kernels,
@@ -241,12 +234,9 @@ impl Encoder {
         let shared = self.shared(scheme, |scheme, form| {
             Shared::new(&x, padding, scheme, positions, form)
         });
-        let mut x = self.dropout.forward(x);
-        for layer in &self.layers {
-            let attend = |x| layer.attention.attend(x, &shared[&layer.kind()]);
-            x = self.through(layer, x, attend);
-        }
-        self.last_norm(x)
+        self.through(x, |_, layer, x| {
+            layer.attention.attend(x, &shared[&layer.kind()])
+        })
     }
 
     /// An empty cache for each layer, to begin decoding with.
@@ -312,16 +302,10 @@ impl Encoder {
         let shared = self.shared(scheme, |scheme, form| {
             Shared::after(cached, &x, scheme, form)
         });
-        let mut x = self.dropout.forward(x);
-        for (layer, cache) in self.layers.iter().zip(caches) {
-            let attend = |x| {
-                layer
-                    .attention
-                    .attend_cached(x, &shared[&layer.kind()], cache)
-            };
-            x = self.through(layer, x, attend);
-        }
-        self.last_norm(x)
+        self.through(x, |nth, layer, x| {
+            let shared = &shared[&layer.kind()];
+            layer.attention.attend_cached(x, shared, &mut caches[nth])
+        })
     }
 }
 
@@ -329,46 +313,50 @@ impl Encoder {
 type Kind = (bool, Option<usize>);
 
 impl Encoder {
-    /// Takes tokens through one layer. `attend` is its attention, with a cache or without.
-    fn through(
-        &self,
-        layer: &Layer,
+    /// Takes tokens through all layers. `attend` is the attention of a layer, with a cache or without.
+    fn through<'a>(
+        &'a self,
         x: Tensor<3>,
-        attend: impl FnOnce(Tensor<3>) -> Tensor<3>,
+        mut attend: impl FnMut(usize, &'a Layer, Tensor<3>) -> Part<'a>,
     ) -> Tensor<3> {
-        let feed_forward = |x| {
-            let activation = self.recipe.activation;
-            kernels::feed_forward(x, &layer.inner, &layer.outer, activation, self.kernels)
+        let mut x = self.dropout.forward(x);
+        let Some(last) = &self.norm else {
+            for (nth, layer) in self.layers.iter().enumerate() {
+                let part = attend(nth, layer, x.clone());
+                x = self.add_first(x, part, &layer.attention_norm);
+                let part = self.feed_forward(layer, x.clone());
+                x = self.add_first(x, part, &layer.feed_forward_norm);
+            }
+            return x;
         };
-        let x = self.residual(x, &layer.attention_norm, attend);
-        self.residual(x, &layer.feed_forward_norm, feed_forward)
+        let norm_of = |nth: usize| self.layers.get(nth).map_or(last, |of| &of.attention_norm);
+        let (mut stream, mut normed) = open(x, norm_of(0), self.kernels);
+        for (nth, layer) in self.layers.iter().enumerate() {
+            let part = self.dropped(attend(nth, layer, normed));
+            (stream, normed) = add(stream, part, &layer.feed_forward_norm, self.kernels);
+            let part = self.dropped(self.feed_forward(layer, normed));
+            (stream, normed) = add(stream, part, norm_of(nth + 1), self.kernels);
+        }
+        normed
     }
 
-    /// Adds what a part of a layer returns.
-    fn residual(
-        &self,
-        x: Tensor<3>,
-        norm: &LayerNorm,
-        part: impl FnOnce(Tensor<3>) -> Tensor<3>,
-    ) -> Tensor<3> {
-        match self.recipe.norm {
-            Norm::Pre => {
-                let normed = kernels::layer_norm(x.clone(), norm, self.kernels);
-                x + self.dropout.forward(part(normed))
-            }
-            Norm::Post => {
-                let sum = x.clone() + self.dropout.forward(part(x));
-                kernels::layer_norm(sum, norm, self.kernels)
-            }
+    fn feed_forward<'a>(&self, layer: &'a Layer, x: Tensor<3>) -> Part<'a> {
+        let Layer { inner, outer, .. } = layer;
+        kernels::feed_forward(x, inner, outer, self.activation, self.kernels)
+    }
+
+    /// What a part of a layer returns, with dropout.
+    fn dropped<'a>(&self, part: Part<'a>) -> Part<'a> {
+        match self.dropout.prob > 0.0 {
+            true => Part::Whole(self.dropout.forward(whole(part, self.kernels))),
+            false => part,
         }
     }
 
-    /// The normalization after the last layer, if there is one.
-    fn last_norm(&self, x: Tensor<3>) -> Tensor<3> {
-        match &self.norm {
-            Some(norm) => kernels::layer_norm(x, norm, self.kernels),
-            None => x,
-        }
+    /// Where layers normalize after the sum: the normalization of it.
+    fn add_first(&self, x: Tensor<3>, part: Part<'_>, norm: &LayerNorm) -> Tensor<3> {
+        let sum = x + whole(self.dropped(part), self.kernels);
+        kernels::layer_norm(sum, norm, self.kernels)
     }
 
     /// What the layers of each kind share.

@@ -64,12 +64,15 @@ pub fn feed_forward(
     outer: &Linear,
     activation: Activation,
 ) -> Tensor<3> {
-    let hidden = inner.forward(x);
-    outer.forward(match activation {
+    outer.forward(activated(inner.forward(x), activation))
+}
+
+pub fn activated(hidden: Tensor<3>, activation: Activation) -> Tensor<3> {
+    match activation {
         Activation::Gelu => gelu(hidden),
         Activation::Relu => relu(hidden),
         Activation::Silu => silu(hidden),
-    })
+    }
 }
 
 /// Which keys a query does not attend to.

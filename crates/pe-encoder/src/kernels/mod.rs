@@ -9,7 +9,7 @@
 //! | module | feature | kernels |
 //! |---|---|---|
 //! | `flex` | `flex` | all four, on Burn's CPU backend Flex, and attention to a cache |
-//! | `cube` | `wgpu`, `vulkan`, `metal`, `webgpu`, `cuda`, `rocm` | layer normalization, attention, and attention to a cache on graphics cards; the step of Adam |
+//! | `cube` | `wgpu`, `vulkan`, `metal`, `webgpu`, `cuda`, `rocm` | linear layers by Burn's products, layer normalization with the residual sum before it, attention, and attention to a cache on graphics cards; the step of Adam |
 //! | `torch` | `tch` | layer normalization and attention by LibTorch's own functions; the step of Adam |
 
 #[cfg(feature = "cube")]
@@ -24,8 +24,10 @@ mod bias;
 pub(crate) mod check;
 #[cfg(test)]
 mod compare;
+pub(crate) mod part;
 #[cfg(any(feature = "cube", feature = "tch"))]
 pub(crate) mod rates;
+pub(crate) mod stream;
 
 use burn::config::Config;
 use burn::nn::Linear;
@@ -33,6 +35,7 @@ use burn::nn::Linear;
 use burn::tensor::DType;
 use burn::tensor::{Device, Tensor};
 
+use self::part::Part;
 use crate::norm::LayerNorm;
 use crate::plain::{self, Activation, Mask};
 
@@ -128,6 +131,8 @@ pub(crate) fn linear(x: Tensor<3>, layer: &Linear, kernels: Kernels) -> Tensor<3
     match (kernels.runner(&x), &layer.bias) {
         #[cfg(feature = "flex")]
         (Runner::Flex, Some(bias)) => flex::linear(x, layer.weight.val(), bias.val()),
+        #[cfg(feature = "cube")]
+        (Runner::Cube, Some(bias)) => cube::linear(x, layer.weight.val(), bias.val()),
         (_, _) => plain::linear(x, layer),
     }
 }
@@ -138,16 +143,8 @@ pub(crate) fn linear(x: Tensor<3>, layer: &Linear, kernels: Kernels) -> Tensor<3
 ///
 /// When γ and β are not as long as `x` is wide, and where there is a kernel also when they are not `f32` on the device of `x`.
 pub(crate) fn layer_norm(x: Tensor<3>, norm: &LayerNorm, kernels: Kernels) -> Tensor<3> {
-    let [_, _, d_model] = x.dims();
     let runner = kernels.runner(&x);
-    let (gamma, beta) = (norm.gamma.val(), norm.beta.val());
-    for (name, of) in [("γ", &gamma), ("β", &beta)] {
-        let name = format_args!("{name} of a layer normalization");
-        check::shape(name, of, [d_model]);
-        if runner != Runner::Plain {
-            check::alike(name, of, "its input", &x);
-        }
-    }
+    let (gamma, beta) = checked(norm, &x, runner);
     match runner {
         #[cfg(feature = "cube")]
         Runner::Cube => cube::layer_norm(x, gamma, beta, norm.epsilon),
@@ -159,18 +156,32 @@ pub(crate) fn layer_norm(x: Tensor<3>, norm: &LayerNorm, kernels: Kernels) -> Te
     }
 }
 
-/// As [`plain::feed_forward`].
+/// γ and β of a normalization of `x`, which panics as [`layer_norm`] says.
+fn checked(norm: &LayerNorm, x: &Tensor<3>, runner: Runner) -> (Tensor<1>, Tensor<1>) {
+    let [_, _, d_model] = x.dims();
+    let (gamma, beta) = (norm.gamma.val(), norm.beta.val());
+    for (name, of) in [("γ", &gamma), ("β", &beta)] {
+        let name = format_args!("{name} of a layer normalization");
+        check::shape(name, of, [d_model]);
+        if runner != Runner::Plain {
+            check::alike(name, of, "its input", x);
+        }
+    }
+    (gamma, beta)
+}
+
+/// As [`plain::feed_forward`], whose last layer may have yet to run.
 ///
 /// # Panics
 ///
 /// When the weights and biases of the two layers do not fit to the width of `x` and to each other.
-pub(crate) fn feed_forward(
+pub(crate) fn feed_forward<'a>(
     x: Tensor<3>,
     inner: &Linear,
-    outer: &Linear,
+    outer: &'a Linear,
     activation: Activation,
     kernels: Kernels,
-) -> Tensor<3> {
+) -> Part<'a> {
     let [_, _, d_model] = x.dims();
     let d_ff = check::linear("the inner layer", inner, d_model);
     check::linear("the outer layer", outer, d_ff);
@@ -183,9 +194,16 @@ pub(crate) fn feed_forward(
         #[cfg(feature = "flex")]
         (Runner::Flex, Some(b1), Some(b2)) if activation == Activation::Gelu => {
             let inner = (inner.weight.val(), b1.val());
-            flex::feed_forward(x, inner, (outer.weight.val(), b2.val()))
+            Part::Whole(flex::feed_forward(x, inner, (outer.weight.val(), b2.val())))
         }
-        (_, _, _) => plain::feed_forward(x, inner, outer, activation),
+        #[cfg(feature = "cube")]
+        (Runner::Cube, _, _) => {
+            // As one sequence, since Burn fuses no operations across a change of shape.
+            let [batch, seq, _] = x.dims();
+            let hidden = linear(x.reshape([1, batch * seq, d_model]), inner, kernels);
+            Part::OneSequence(plain::activated(hidden, activation), outer, batch)
+        }
+        (_, _, _) => Part::Whole(plain::feed_forward(x, inner, outer, activation)),
     }
 }
 

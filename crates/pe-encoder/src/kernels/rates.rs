@@ -1,7 +1,7 @@
 //! What a step of Adam takes beside tensors.
 
 /// What is the same for all elements of a parameter in one step.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
     /// The largest norm of the gradient; none where it is not clipped.
     pub most: Option<f32>,

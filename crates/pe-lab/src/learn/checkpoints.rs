@@ -1,9 +1,10 @@
 //! Checkpoints that are whole or not there, and from which of them a training can go on.
 
 use burn::module::Module;
-use burn::optim::{ModuleOptimizer, OptimizerRecord};
+use burn::optim::OptimizerRecord;
 use burn::store::{ModuleRecord, RecordError};
 use burn::tensor::Bytes;
+use pe_encoder::ModuleAdam;
 
 use super::losses::Losses;
 use super::model::Model;
@@ -53,8 +54,8 @@ impl Checkpoints<'_> {
     pub(super) fn start(
         &self,
         model: Model,
-        optimizer: ModuleOptimizer,
-    ) -> Result<(Model, ModuleOptimizer, Losses), LabError> {
+        optimizer: ModuleAdam,
+    ) -> Result<(Model, ModuleAdam, Losses), LabError> {
         make_folder(&self.folder.checkpoints())?;
         if self.after == 0 {
             return Ok((model, optimizer, Losses::default()));
@@ -73,7 +74,7 @@ impl Checkpoints<'_> {
         &self,
         epoch: usize,
         model: &Model,
-        optimizer: &ModuleOptimizer,
+        optimizer: &ModuleAdam,
         losses: &Losses,
     ) -> Result<(), LabError> {
         let failed = |error: RecordError| LabError::Machine(error.to_string());

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use burn::lr_scheduler::module_lr_scheduler::ModuleLearningRate;
 use burn::module::Module;
-use burn::optim::{GradientsParams, ModuleOptimizer};
+use burn::optim::GradientsParams;
 use burn::tensor::{Device, Tensor};
-use pe_encoder::{Adam, Kernels};
+use pe_encoder::{Adam, Kernels, ModuleAdam};
 
 use super::batch::TensorBatch;
 use super::checkpoints::{Checkpoints, EPOCH};
@@ -166,7 +166,7 @@ impl Job<'_> {
 pub(super) fn train_step(
     model: Model,
     batch: TensorBatch,
-    optimizer: &mut ModuleOptimizer,
+    optimizer: &mut ModuleAdam,
     rate: ModuleLearningRate,
 ) -> (Model, Tensor<1>) {
     let loss = model.loss(batch);
@@ -175,8 +175,8 @@ pub(super) fn train_step(
 }
 
 /// The optimizer of a recipe.
-pub(super) fn optimizer(recipe: &Recipe) -> ModuleOptimizer {
-    ModuleOptimizer::from(Adam {
+pub(super) fn optimizer(recipe: &Recipe) -> ModuleAdam {
+    ModuleAdam::new(Adam {
         beta_1: 0.9,
         beta_2: recipe.beta_2,
         epsilon: 1e-8,

@@ -66,10 +66,7 @@ impl Burns {
             layers: self.encoder.layers.iter().enumerate().map(layer).collect(),
             norm: (config.norm == Norm::Pre).then(|| norm(&self.norm)),
             d_model: config.d_model,
-            recipe: Recipe {
-                norm: config.norm,
-                activation: config.activation,
-            },
+            activation: config.activation,
             dropout: DropoutConfig::new(config.dropout).init(),
             kernels: config.kernels,
         }

@@ -1,150 +1,34 @@
 //! Kernels for graphics cards, written once with CubeCL. A card is asked to start one where Burn starts
 //! many, which is what a small model waits for.
 //!
-//! The products of matrices are Burn's.
+//! The products of matrices are Burn's, but for those of short heads.
+//!
+//! | module | |
+//! |---|---|
+//! | `stream` | layer normalization, and the residual sum before it; its kernels are in `layer_norm` |
+//! | `linear` | linear layers |
+//! | `attention` | attention; its kernels are in `heads` and `softmax` |
+//! | `steps` | the step of Adam; its kernels are in `adam` |
 
 mod adam;
+mod attention;
+mod heads;
 mod layer_norm;
+mod linear;
 mod memory;
 mod softmax;
+mod steps;
+mod stream;
 mod threads;
 
-use burn::backend::fusion::custom::TensorSpec;
+use burn::backend::Cube;
 use burn::backend::tensor::FloatTensor;
-use burn::backend::{Backend, Cube, backend_extension};
-use burn::optim::{AdamState, AdaptiveMomentumState};
-use burn::tensor::{DType, FloatDType, Tensor};
-use burn_cubecl::CubeBackend;
-use burn_cubecl::tensor::CubeTensor;
-use pe_burn::autodiff::{Operand, Operation, apply};
+use burn::tensor::Tensor;
 
-use crate::kernels::bias::Bias;
-use crate::kernels::rates::Rates;
-use crate::plain::{MASKED, Mask, join_heads, key_mask, split_heads};
-
-/// What a graphics card computes in one launch each, or in two. All tensors are `f32`.
-#[backend_extension(Cube, Fusion)]
-pub trait Ops: Backend {
-    /// Layer normalization of rows of `x`, and the moments of every row, `[rows, 2]`.
-    #[fusion(meta = |x, _gamma, _beta, _epsilon| (x.clone(), moments_of(x)))]
-    fn enc_layer_norm(
-        x: FloatTensor<Self>,
-        gamma: FloatTensor<Self>,
-        beta: FloatTensor<Self>,
-        epsilon: f32,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>);
-
-    /// The gradient of `x`, and those of γ and β, `[row groups, 2, d_model]`, which are yet to be added.
-    #[fusion(meta = |x, _gamma, _moments, _dy| (x.clone(), sums_of(x)))]
-    fn enc_layer_norm_backward(
-        x: FloatTensor<Self>,
-        gamma: FloatTensor<Self>,
-        moments: FloatTensor<Self>,
-        dy: FloatTensor<Self>,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>);
-
-    /// `softmax(scores · scale + bias)`, where `biased`, with later keys masked, where `causal`.
-    #[fusion(dtype = scores, shape = scores)]
-    fn enc_softmax(
-        scores: FloatTensor<Self>,
-        bias: FloatTensor<Self>,
-        biased: bool,
-        causal: bool,
-        scale: f32,
-    ) -> FloatTensor<Self>;
-
-    /// The gradient of the scores times `factor`.
-    #[fusion(dtype = dweights, shape = dweights)]
-    fn enc_softmax_backward(
-        weights: FloatTensor<Self>,
-        dweights: FloatTensor<Self>,
-        factor: f32,
-    ) -> FloatTensor<Self>;
-
-    /// Queries, keys and values, `[batch, heads, seq, d_head]` each, as `[batch, seq, 3 · d_model]`.
-    #[fusion(meta = |q, _k, _v| joined(q))]
-    fn enc_join(
-        q: FloatTensor<Self>,
-        k: FloatTensor<Self>,
-        v: FloatTensor<Self>,
-    ) -> FloatTensor<Self>;
-
-    /// The new values of a parameter and of its moments.
-    #[fusion(meta = |parameter, _gradient, first, second, _rates| {
-        (parameter.clone(), first.clone(), second.clone())
-    })]
-    fn enc_adam(
-        parameter: FloatTensor<Self>,
-        gradient: FloatTensor<Self>,
-        first: FloatTensor<Self>,
-        second: FloatTensor<Self>,
-        rates: Rates,
-    ) -> (FloatTensor<Self>, FloatTensor<Self>, FloatTensor<Self>);
-}
-
-fn moments_of(x: &TensorSpec) -> TensorSpec {
-    let rows = x.shape.num_elements() / x.shape[x.shape.num_dims() - 1];
-    TensorSpec::new([rows, 2].into(), x.dtype)
-}
-
-fn sums_of(x: &TensorSpec) -> TensorSpec {
-    let width = x.shape[x.shape.num_dims() - 1];
-    let groups = layer_norm::row_groups(x.shape.num_elements() / width);
-    TensorSpec::new([groups, 2, width].into(), x.dtype)
-}
-
-fn joined(q: &TensorSpec) -> TensorSpec {
-    let [batch, heads, seq, d_head] = q.shape.dims();
-    TensorSpec::new([batch, seq, 3 * heads * d_head].into(), q.dtype)
-}
-
-impl Ops for CubeBackend {
-    fn enc_layer_norm(
-        x: CubeTensor,
-        gamma: CubeTensor,
-        beta: CubeTensor,
-        epsilon: f32,
-    ) -> (CubeTensor, CubeTensor) {
-        layer_norm::forward(x, gamma, beta, epsilon)
-    }
-
-    fn enc_layer_norm_backward(
-        x: CubeTensor,
-        gamma: CubeTensor,
-        moments: CubeTensor,
-        dy: CubeTensor,
-    ) -> (CubeTensor, CubeTensor) {
-        layer_norm::backward(x, gamma, moments, dy)
-    }
-
-    fn enc_softmax(
-        scores: CubeTensor,
-        bias: CubeTensor,
-        biased: bool,
-        causal: bool,
-        scale: f32,
-    ) -> CubeTensor {
-        softmax::forward(scores, bias, biased, causal, scale)
-    }
-
-    fn enc_softmax_backward(weights: CubeTensor, dweights: CubeTensor, factor: f32) -> CubeTensor {
-        softmax::backward(weights, dweights, factor)
-    }
-
-    fn enc_join(q: CubeTensor, k: CubeTensor, v: CubeTensor) -> CubeTensor {
-        softmax::join(q, k, v)
-    }
-
-    fn enc_adam(
-        parameter: CubeTensor,
-        gradient: CubeTensor,
-        first: CubeTensor,
-        second: CubeTensor,
-        rates: Rates,
-    ) -> (CubeTensor, CubeTensor, CubeTensor) {
-        adam::step(parameter, gradient, first, second, rates)
-    }
-}
+pub use attention::{attention, cached_attention};
+pub use linear::{linear, product};
+pub use steps::{Stepped, Waiting, step, step_all, takes};
+pub use stream::{Stream, add, layer_norm, open};
 
 /// The tensor of a primitive, without autodiff.
 fn tensor<const D: usize>(x: FloatTensor<Cube>) -> Tensor<D> {
@@ -157,188 +41,18 @@ fn primitive<const D: usize>(x: Tensor<D>) -> FloatTensor<Cube> {
     x.expect("a tensor on the device of the input")
 }
 
-/// As [`plain::layer_norm`](crate::plain::layer_norm): `x` is `[batch, seq, d_model]`, `gamma` and
-/// `beta` are `[d_model]`.
-pub fn layer_norm(x: Tensor<3>, gamma: Tensor<1>, beta: Tensor<1>, epsilon: f64) -> Tensor<3> {
-    let inputs = [Operand::of(x), Operand::of(gamma), Operand::of(beta)];
-    apply(inputs, |[x, gamma, beta]: [FloatTensor<Cube>; 3]| {
-        let (y, moments) = Cube::enc_layer_norm(x.clone(), gamma.clone(), beta, epsilon as f32);
-        (y, LayerNorm { x, gamma, moments })
-    })
-    .tensor()
-}
-
-/// What the backward pass needs.
-#[derive(Clone, Debug)]
-struct LayerNorm {
-    x: FloatTensor<Cube>,
-    gamma: FloatTensor<Cube>,
-    moments: FloatTensor<Cube>,
-}
-
-impl Operation<Cube, 3> for LayerNorm {
-    fn backward(self, dy: FloatTensor<Cube>) -> [FloatTensor<Cube>; 3] {
-        let Self { x, gamma, moments } = self;
-        let (dx, sums) = Cube::enc_layer_norm_backward(x, gamma, moments, dy);
-        let mut sums = tensor::<3>(sums);
-        let [groups, _, width] = sums.dims();
-        if groups > 1 {
-            sums = sums.sum_dim(0);
-        }
-        let of = |which| primitive(sums.clone().narrow(1, which, 1).reshape([width]));
-        [dx, of(0), of(1)]
-    }
-}
-
-/// As [`plain::attention`](crate::plain::attention).
-pub fn attention(
-    qkv: Tensor<3>,
-    mask: Mask<'_>,
-    bias: Option<Tensor<4>>,
-    heads: usize,
-) -> Tensor<3> {
-    let padding = mask.padding.map(|padding| {
-        let padding = key_mask(&padding.clone().without_autodiff());
-        padding.float().cast(FloatDType::F32) * MASKED
-    });
-    let compute = |qkv: FloatTensor<Cube>, bias: Option<FloatTensor<Cube>>| {
-        let parts = split_heads(tensor(qkv), heads);
-        let [q, k, v] = parts.clone();
-        let scale = 1.0 / (q.dims()[3] as f32).sqrt();
-        // A score of a masked key is replaced in `plain`, and here lowered so far that its weight is 0 too.
-        let bias = match (bias.map(tensor::<4>), padding) {
-            (None, None) => None,
-            (Some(bias), None) | (None, Some(bias)) => Some(bias),
-            (Some(bias), Some(padding)) => Some(bias + padding),
-        };
-        let scores = primitive(q.clone().matmul(k.transpose()));
-        let biased = bias.is_some();
-        let bias = bias.map_or_else(|| primitive(q), primitive);
-        let weights = Cube::enc_softmax(scores, bias, biased, mask.causal, scale);
-        let y = join_heads(tensor::<4>(weights.clone()).matmul(v));
-        let parts = parts.map(primitive);
-        (primitive(y), Attention { parts, weights })
-    };
-    match Bias::<Cube>::new(bias) {
-        Bias::None => apply([Operand::of(qkv)], |[qkv]| compute(qkv, None)),
-        Bias::Constant(bias) => apply([Operand::of(qkv)], |[qkv]| compute(qkv, Some(bias))),
-        Bias::Tracked(bias) => apply(
-            [Operand::of(qkv), bias],
-            |[qkv, bias]: [FloatTensor<Cube>; 2]| {
-                let shared = tensor::<4>(bias.clone()).dims()[0] == 1;
-                let (y, attention) = compute(qkv, Some(bias));
-                (y, WithBias { attention, shared })
-            },
-        ),
-    }
-    .tensor()
-}
-
-/// As [`plain::cached_attention`](crate::plain::cached_attention), of tensors without autodiff whose shapes fit together. The bias
-/// is of any float type.
-pub fn cached_attention(
-    q: Tensor<4>,
-    [k, v]: [Tensor<4>; 2],
-    bias: Option<Tensor<4>>,
-) -> Tensor<4> {
-    let scale = 1.0 / (q.dims()[3] as f32).sqrt();
-    let scores = primitive(q.clone().matmul(k.transpose()));
-    let biased = bias.is_some();
-    let bias = bias.map_or(q, |bias| bias.cast(FloatDType::F32));
-    let weights = Cube::enc_softmax(scores, primitive(bias), biased, true, scale);
-    tensor::<4>(weights).matmul(v)
-}
-
-/// What the backward pass needs.
-#[derive(Clone, Debug)]
-struct Attention {
-    /// Queries, keys and values, `[batch, heads, seq, d_head]`.
-    parts: [FloatTensor<Cube>; 3],
-    /// `[batch, heads, seq, seq]`
-    weights: FloatTensor<Cube>,
-}
-
-impl Attention {
-    /// The gradients of `qkv` and of the scores, the second times `factor`.
-    fn gradients(self, dy: FloatTensor<Cube>, factor: f32) -> (FloatTensor<Cube>, Tensor<4>) {
-        let [q, k, v] = self.parts.map(tensor::<4>);
-        let weights = tensor::<4>(self.weights.clone());
-        let [batch, heads, seq, d_head] = q.dims();
-        let dy = tensor::<3>(dy)
-            .reshape([batch, seq, heads, d_head])
-            .swap_dims(1, 2);
-        let dv = weights.transpose().matmul(dy.clone());
-        let dweights = primitive(dy.matmul(v.transpose()));
-        let dscores = tensor::<4>(Cube::enc_softmax_backward(self.weights, dweights, factor));
-        let scale = 1.0 / (d_head as f32).sqrt() / factor;
-        let scaled = |x: Tensor<4>| if scale == 1.0 { x } else { x * scale };
-        let dq = scaled(dscores.clone().matmul(k));
-        let dk = scaled(dscores.clone().transpose().matmul(q));
-        let [dq, dk, dv] = [dq, dk, dv].map(primitive);
-        (Cube::enc_join(dq, dk, dv), dscores)
-    }
-}
-
-impl Operation<Cube, 1> for Attention {
-    fn backward(self, dy: FloatTensor<Cube>) -> [FloatTensor<Cube>; 1] {
-        let d_head = tensor::<4>(self.parts[0].clone()).dims()[3];
-        let scale = 1.0 / (d_head as f32).sqrt();
-        [self.gradients(dy, scale).0]
-    }
-}
-
-/// What the backward pass needs when the bias gets a gradient too.
-#[derive(Clone, Debug)]
-struct WithBias {
-    attention: Attention,
-    /// Whether all sequences have the same bias, whose gradient is then the sum over the sequences.
-    shared: bool,
-}
-
-impl Operation<Cube, 2> for WithBias {
-    fn backward(self, dy: FloatTensor<Cube>) -> [FloatTensor<Cube>; 2] {
-        let (dqkv, dbias) = self.attention.gradients(dy, 1.0);
-        let dbias = match self.shared {
-            true => dbias.sum_dim(0),
-            false => dbias,
-        };
-        [dqkv, primitive(dbias)]
-    }
-}
-
-/// Whether the parameter is one that [`step`] can take: `f32` on a graphics card.
-pub fn takes<const D: usize>(parameter: &Tensor<D>) -> bool {
-    let device = parameter.device();
-    parameter.dtype() == DType::F32 && !device.is_autodiff() && pe_burn::is_card(&device)
-}
-
-/// A step of Adam for a parameter: its new values, and the new state.
-pub fn step<const D: usize>(
-    rates: Rates,
-    parameter: Tensor<D>,
-    gradient: Tensor<D>,
-    state: Option<AdamState<D>>,
-) -> (Tensor<D>, Option<AdamState<D>>) {
-    let (time, first, second) = match state {
-        Some(AdamState { momentum }) => (momentum.time + 1, momentum.moment_1, momentum.moment_2),
-        None => (1, parameter.zeros_like(), parameter.zeros_like()),
-    };
-    let [parameter, gradient, first, second] = [parameter, gradient, first, second].map(primitive);
-    let (parameter, first, second) = Cube::enc_adam(parameter, gradient, first, second, rates);
-    let momentum = AdaptiveMomentumState::new(time, tensor(first), tensor(second));
-    (tensor(parameter), Some(AdamState::new(momentum)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    use burn::optim::Optimizer;
+    use burn::module::{Module, ModuleVisitor, Param};
+    use burn::optim::{GradientsParams, ModuleOptimizer, Optimizer};
     use burn::tensor::{Device, DeviceKind, Distribution};
+    use pe_burn::{PositionalConfig, Positions};
 
     use crate::kernels::compare;
-    use crate::testing::{difference, random, values};
-    use crate::{Adam, Kernels};
+    use crate::testing::{difference, gradients_of, padding_of_rows, random, values};
+    use crate::{Activation, Adam, Encoder, EncoderConfig, Kernels, ModuleAdam, Norm};
 
     /// The graphics cards of this build, or those that `PE_TEST_DEVICES` names.
     fn cards() -> Vec<Device> {
@@ -404,6 +118,13 @@ mod tests {
                 let apart = difference(&one, &other);
                 assert!(apart < 2e-6, "{apart}");
             }
+        }
+    }
+
+    #[test]
+    fn cards_run_linear_layers_as_burns_operations_do() {
+        for card in cards() {
+            compare::linear(&card.autodiff(), linear);
         }
     }
 
@@ -491,6 +212,136 @@ mod tests {
             let gradient = Tensor::<1>::from_data([1.0, f32::NAN, 2.0], &card);
             let (parameter, _) = adam.step(1e-2, random([3], &card), gradient, None);
             assert!(values(parameter).iter().all(|x| x.is_nan()));
+        }
+    }
+
+    /// The gradients of every parameter of a module, in order.
+    struct OfParameters<'a>(&'a GradientsParams, Vec<Vec<f32>>);
+
+    impl ModuleVisitor for OfParameters<'_> {
+        fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<D>>) {
+            let gradient = self.0.get::<D>(parameter.id).expect("a gradient");
+            self.1.push(values(gradient));
+        }
+    }
+
+    /// Output and gradients, those of the input and of every parameter: normalized before and after, with every activation, with
+    /// more rows than one workgroup adds up, with padding, and with heads too long for a workgroup.
+    #[test]
+    fn cards_encode_as_burns_operations_do() {
+        for card in cards() {
+            let device = card.autodiff();
+            for (norm, activation, [batch, seq]) in [
+                (Norm::Pre, Activation::Gelu, [3, 19]),
+                (Norm::Pre, Activation::Silu, [1, 5]),
+                (Norm::Post, Activation::Gelu, [3, 19]),
+                (Norm::Pre, Activation::Relu, [1, 270]),
+            ] {
+                let config = EncoderConfig::new(24, 40, 3, 2).with_norm(norm);
+                let encoder = config.with_activation(activation).init(&device);
+                let scheme = PositionalConfig::by_name("rotary", 24, 3, 512).unwrap();
+                let scheme = scheme.init(&device);
+                let x = random([batch, seq, 24], &device);
+                let padding = padding_of_rows([batch, seq], &device);
+                let run = |kernels, padding| {
+                    let encoder = encoder.clone().with_kernels(kernels);
+                    let x = x.clone().require_grad();
+                    let y = encoder.forward(x.clone(), padding, &scheme, &Positions::default());
+                    let mut gradients = gradients_of(y.clone());
+                    let of_x = values(x.grad(&gradients).unwrap());
+                    let gradients = GradientsParams::from_module(&mut gradients, &encoder);
+                    let mut parts = OfParameters(&gradients, vec![values(y), of_x]);
+                    encoder.visit(&mut parts);
+                    parts.1
+                };
+                for padding in [None, Some(&padding)] {
+                    let burns = run(Kernels::Off, padding);
+                    let kernels = run(Kernels::Auto, padding);
+                    for (nth, (burns, kernels)) in burns.iter().zip(&kernels).enumerate() {
+                        let apart = difference(burns, kernels);
+                        assert!(apart < 1e-5, "{norm:?} {activation:?}, {nth}: {apart}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// Only some parameters get gradients.
+    #[test]
+    fn cards_train_a_part_of_an_encoder() {
+        for card in cards() {
+            let device = card.autodiff();
+            let encoder = EncoderConfig::new(24, 40, 3, 2).init(&device);
+            let none = PositionalConfig::None {}.init(&device);
+            let x = random([2, 7, 24], &device);
+            let frozen = encoder.clone().no_grad();
+            let with_x = x.clone().require_grad();
+            let of_x = |encoder: &Encoder| {
+                let y = encoder.forward(with_x.clone(), None, &none, &Positions::default());
+                values(with_x.grad(&gradients_of(y)).unwrap())
+            };
+            assert_eq!(of_x(&encoder), of_x(&frozen));
+        }
+    }
+
+    /// Steps of a module are those of its parameters one by one, with weight decay and without; also from a record, and where
+    /// something else still reads the old values. Its parameters are more than a launch takes, small and large.
+    #[test]
+    fn cards_step_modules_as_burns_adam_does() {
+        for card in cards() {
+            let device = card.autodiff();
+            for (weight_decay, clip_norm) in [(0.0, Some(0.5)), (0.3, None)] {
+                let adam = |kernels| Adam {
+                    beta_1: 0.9,
+                    beta_2: 0.98,
+                    epsilon: 1e-8,
+                    clip_norm,
+                    weight_decay,
+                    kernels,
+                };
+                let start = EncoderConfig::new(24, 200, 3, 2).init(&device);
+                let none = PositionalConfig::None {}.init(&device);
+                let x = random([2, 7, 24], &device);
+                let gradients = |encoder: &Encoder| {
+                    let y = encoder.forward(x.clone(), None, &none, &Positions::default());
+                    GradientsParams::from_grads(gradients_of(y), encoder)
+                };
+                let mut burns = start.clone();
+                let mut one_by_one = ModuleOptimizer::from(adam(Kernels::Off));
+                let mut kernels = start;
+                let mut together = ModuleAdam::new(adam(Kernels::Auto));
+                let mut held = Vec::new();
+                for step in 0..4 {
+                    // The same gradients for both, since Adam makes much of small differences.
+                    let of_burns = gradients(&burns);
+                    let again = gradients(&burns);
+                    burns = one_by_one.step(1e-2, burns, of_burns);
+                    if step == 2 {
+                        held.push(kernels.clone());
+                        let record = together.to_record();
+                        together = ModuleAdam::new(adam(Kernels::Auto)).load_record(record);
+                    }
+                    kernels = together.step(1e-2, kernels, again);
+                }
+                let of = |encoder: &Encoder| {
+                    let mut all = Values(Vec::new());
+                    encoder.visit(&mut all);
+                    all.0
+                };
+                for (nth, (burns, kernels)) in of(&burns).iter().zip(of(&kernels)).enumerate() {
+                    let apart = difference(burns, &kernels);
+                    assert!(apart < 2e-6, "{weight_decay} {clip_norm:?}, {nth}: {apart}");
+                }
+            }
+        }
+    }
+
+    /// The values of every parameter, in order.
+    struct Values(Vec<Vec<f32>>);
+
+    impl ModuleVisitor for Values {
+        fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<D>>) {
+            self.0.push(values(parameter.val()));
         }
     }
 }

@@ -45,6 +45,31 @@ pub fn sum_of_threads(value: f32, #[comptime] threads: usize) -> f32 {
     shared[0]
 }
 
+/// The sums of two values of each thread, which all threads get in their place.
+#[cube]
+pub fn sums_of_threads(values: &mut Array<f32>, #[comptime] threads: usize) {
+    let mut shared = Shared::<[f32]>::new_slice(comptime!(2 * threads));
+    let thread = UNIT_POS as usize;
+    shared[thread] = values[0];
+    shared[thread + threads] = values[1];
+    sync_cube();
+    #[unroll]
+    for i in 0..comptime!(threads.ilog2() as usize) {
+        let half = comptime!(threads >> (i + 1));
+        if thread < half {
+            let other = shared[thread + half];
+            shared[thread] += other;
+            let other = shared[thread + half + threads];
+            shared[thread + threads] += other;
+        }
+        sync_cube();
+    }
+    values[0] = shared[0];
+    values[1] = shared[threads];
+    // A loop may come here again, and no thread may write before all have read.
+    sync_cube();
+}
+
 /// The largest of one value of each thread, which all threads get.
 #[cube]
 pub fn largest_of_threads(value: f32, #[comptime] threads: usize) -> f32 {

@@ -1,0 +1,103 @@
+//! The residual stream: what attention and feed-forward networks read normalized, and add to.
+
+#[cfg(feature = "cube")]
+use burn::nn::Linear;
+use burn::tensor::Tensor;
+
+use super::part::Part;
+use super::{Kernels, layer_norm, linear};
+#[cfg(feature = "cube")]
+use super::{Runner, check, cube};
+use crate::norm::LayerNorm;
+
+/// All of a part, `[batch, seq, d_model]`.
+pub(crate) fn whole(part: Part<'_>, kernels: Kernels) -> Tensor<3> {
+    match part {
+        Part::Whole(x) => x,
+        Part::Last(x, layer) => linear(x, layer, kernels),
+        #[cfg(feature = "cube")]
+        Part::OneSequence(x, layer, batch) => {
+            let y = linear(x, layer, kernels);
+            let [_, rows, outputs] = y.dims();
+            y.reshape([batch, rows / batch, outputs])
+        }
+    }
+}
+
+/// A sum, to which a part is added that is computed from its normalization.
+pub(crate) enum Stream {
+    Plain(Tensor<3>),
+    /// Its gradients are added by a kernel.
+    #[cfg(feature = "cube")]
+    OnCard(cube::Stream),
+}
+
+impl Stream {
+    fn into_sum(self) -> Tensor<3> {
+        match self {
+            Self::Plain(x) => x,
+            #[cfg(feature = "cube")]
+            Self::OnCard(stream) => stream.x,
+        }
+    }
+}
+
+/// The stream that begins with `x`, and its normalization.
+pub(crate) fn open(x: Tensor<3>, norm: &LayerNorm, kernels: Kernels) -> (Stream, Tensor<3>) {
+    #[cfg(feature = "cube")]
+    if kernels.runner(&x) == Runner::Cube {
+        let (gamma, beta) = super::checked(norm, &x, Runner::Cube);
+        let (stream, normed) = cube::open(x, (gamma, beta, norm.epsilon as f32));
+        return (Stream::OnCard(stream), normed);
+    }
+    let normed = layer_norm(x.clone(), norm, kernels);
+    (Stream::Plain(x), normed)
+}
+
+/// The stream with a part added, and its normalization.
+pub(crate) fn add(
+    stream: Stream,
+    part: Part<'_>,
+    norm: &LayerNorm,
+    kernels: Kernels,
+) -> (Stream, Tensor<3>) {
+    #[cfg(feature = "cube")]
+    let stream = match (stream, &part) {
+        (Stream::OnCard(stream), Part::Last(x, layer) | Part::OneSequence(x, layer, _))
+            if layer.bias.is_some() =>
+        {
+            return add_on_card(stream, x.clone(), layer, norm);
+        }
+        (stream, _) => stream,
+    };
+    open(stream.into_sum() + whole(part, kernels), norm, kernels)
+}
+
+/// [`add`] in one launch after the product of the last layer, which has a bias.
+#[cfg(feature = "cube")]
+fn add_on_card(
+    stream: cube::Stream,
+    input: Tensor<3>,
+    layer: &Linear,
+    norm: &LayerNorm,
+) -> (Stream, Tensor<3>) {
+    let x = &stream.x;
+    let outputs = check::linear("a linear layer", layer, input.dims()[2]);
+    let bias = layer.bias.as_ref().expect("a bias").val();
+    let what = "what is added to the residual stream";
+    let [batch, seq, d_model] = x.dims();
+    let [of_batch, of_seq, _] = input.dims();
+    let got = [of_batch * of_seq, outputs];
+    assert_eq!(
+        got,
+        [batch * seq, d_model],
+        "the rows and columns of {what}"
+    );
+    check::alike("the bias of a linear layer", &bias, "its input", x);
+    let (gamma, beta) = super::checked(norm, x, Runner::Cube);
+    let part = cube::product(input, layer.weight.val()).reshape(x.dims());
+    check::alike(what, &part, "the stream", x);
+    let norm = (gamma, beta, norm.epsilon as f32);
+    let (stream, normed) = cube::add(stream, part, bias, norm);
+    (Stream::OnCard(stream), normed)
+}
