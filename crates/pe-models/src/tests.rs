@@ -394,7 +394,7 @@ fn what_a_model_lacks_is_named() {
 fn a_type_that_is_not_known_and_a_list_that_does_not_fit_are_named() {
     let message = message("no_such", json!({}));
     let expected =
-        "there is no model type named \"no_such\"; there are: the 254 that docs/models.md lists";
+        "there is no model type named \"no_such\"; there are: the 255 that docs/models.md lists";
     assert_eq!(message, expected);
     for (file, words) in [
         (json!({"num_hidden_layers": 1e18}), "must be at most 10000"),
