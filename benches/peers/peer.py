@@ -195,15 +195,17 @@ def save(request):
     return {}
 
 
-UNTIMED = {"memory": memory, "save": save}
+def versions(_):
+    python = sys.version.split()[0]
+    parts = f"Python {python}, NumPy {numpy.__version__}, PyTorch {torch.__version__}"
+    return {"versions": f"{parts} on {torch.get_num_threads()} threads"}
+
+
+UNTIMED = {"memory": memory, "save": save, "versions": versions}
 
 
 def answer(request):
     try:
-        if request["case"] == "versions":
-            python = sys.version.split()[0]
-            parts = f"Python {python}, NumPy {numpy.__version__}, PyTorch {torch.__version__}"
-            return {"versions": f"{parts} on {torch.get_num_threads()} threads"}
         if request["case"] in UNTIMED:
             return UNTIMED[request["case"]](request)
         return measure(request)

@@ -17,7 +17,7 @@ pub(crate) fn indices(rows: &[usize], device: &Device) -> Tensor<1, Int> {
     indices_in(rows, [rows.len()], device)
 }
 
-/// The same in a shape of as many elements.
+/// [`indices`] in a shape of as many elements.
 pub(crate) fn indices_in<const D: usize>(
     rows: &[usize],
     shape: [usize; D],

@@ -11,7 +11,7 @@ use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::prelude::*;
 
-use super::memory::{MOST_TENSORS, alignment, apart, in_place, new, sequence, together};
+use super::memory::{MOST_TENSORS, alignment, apart, in_place, new, sequence, starts, together};
 use super::threads::{addresses, groups_of, sum_of_threads};
 use crate::kernels::rates::Rates;
 
@@ -306,10 +306,8 @@ fn launch(
             );
         }
         done += of.len();
-        let padded = of
-            .iter()
-            .map(|x| elements(x).next_multiple_of(plan.alignment));
-        start += padded.sum::<usize>();
+        let (_, end) = starts(of.iter().map(elements), plan.alignment);
+        start += end;
     }
     [new_values, new_moments]
 }

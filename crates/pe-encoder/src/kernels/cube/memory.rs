@@ -39,7 +39,7 @@ pub fn rows_of(x: &CubeTensor) -> (usize, usize) {
 
 /// Where tensors begin that lie in one buffer, in elements: each at a multiple of the alignment that kernels need, so that a
 /// kernel can read it alone too. And the length of the buffer.
-fn starts(lengths: impl Iterator<Item = usize>, alignment: usize) -> (Vec<usize>, usize) {
+pub fn starts(lengths: impl Iterator<Item = usize>, alignment: usize) -> (Vec<usize>, usize) {
     let mut end = 0;
     let starts = lengths.map(|length| {
         let start = end;

@@ -131,26 +131,10 @@ pub fn layer_norm(x: Tensor<3>, gamma: Tensor<1>, beta: Tensor<1>, epsilon: f64)
 /// A stream of sums that begins with `x`, and its normalization.
 pub fn open(x: Tensor<3>, (gamma, beta, epsilon): Norm) -> (Stream, Tensor<3>) {
     let shared = Shared::default();
-    let kept = shared.clone();
-    let inputs = [
-        Operand::of(x.clone()),
-        Operand::of(gamma),
-        Operand::of(beta),
-    ];
-    let normed = apply(inputs, |[x, gamma, beta]: [FloatTensor<Cube>; 3]| {
-        let (y, moments) = Cube::enc_layer_norm(x.clone(), gamma.clone(), beta, epsilon);
-        let summed = false;
-        let inputs = [x, gamma, moments];
-        (
-            y,
-            LayerNorm {
-                inputs,
-                summed,
-                shared: kept,
-            },
-        )
-    })
-    .tensor();
+    let normed = normalized(&x, [gamma, beta], (false, shared.clone()), |inputs| {
+        let [x, gamma, beta] = inputs.clone();
+        Cube::enc_layer_norm(x, gamma, beta, epsilon)
+    });
     (Stream { x, shared }, normed)
 }
 
@@ -166,37 +150,49 @@ pub fn add(
     let shared = Shared::default();
     let x = primitive(stream.x.without_autodiff());
     let norm = [&gamma, &beta].map(|x| primitive(x.clone().without_autodiff()));
-    let mut normed = None;
+    let mut written = None;
     let inputs = [Operand::of(part), Operand::of(bias)];
     let sum: Tensor<3> = apply(inputs, |[part, bias]: [FloatTensor<Cube>; 2]| {
         let [gamma, beta] = norm;
         let (sum, y, moments) = Cube::enc_layer_norm_of_sum(x, part, bias, gamma, beta, epsilon);
-        normed = Some((y, moments));
+        written = Some((y, moments));
         let sides = [stream.shared, shared.clone()];
         (sum, Sum { sides })
     })
     .tensor();
-    let (y, moments) = normed.expect("written above");
-    let kept = shared.clone();
+    let normed = normalized(&sum, [gamma, beta], (true, shared.clone()), |_| {
+        written.expect("written above")
+    });
+    (Stream { x: sum, shared }, normed)
+}
+
+/// Records a normalization of `x`, of which `compute` returns the output and the moments from x, γ and β. `summed` says whether
+/// x is a sum.
+fn normalized(
+    x: &Tensor<3>,
+    [gamma, beta]: [Tensor<1>; 2],
+    (summed, shared): (bool, Shared),
+    compute: impl FnOnce(&[FloatTensor<Cube>; 3]) -> (FloatTensor<Cube>, FloatTensor<Cube>),
+) -> Tensor<3> {
     let inputs = [
-        Operand::of(sum.clone()),
+        Operand::of(x.clone()),
         Operand::of(gamma),
         Operand::of(beta),
     ];
-    let normed = apply(inputs, |[x, gamma, _beta]: [FloatTensor<Cube>; 3]| {
-        let summed = true;
+    apply(inputs, |inputs: [FloatTensor<Cube>; 3]| {
+        let (y, moments) = compute(&inputs);
+        let [x, gamma, _beta] = inputs;
         let inputs = [x, gamma, moments];
         (
             y,
             LayerNorm {
                 inputs,
                 summed,
-                shared: kept,
+                shared,
             },
         )
     })
-    .tensor();
-    (Stream { x: sum, shared }, normed)
+    .tensor()
 }
 
 /// What the backward pass of a sum needs: what the normalizations before and after it hand on.
