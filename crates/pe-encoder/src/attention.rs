@@ -15,7 +15,7 @@ use pe_burn::{Positional, Positions};
 pub use cache::Cache;
 pub(crate) use shared::{Form, Shared};
 
-use crate::kernels::part::Part;
+use crate::kernels::part::{Input, Part};
 use crate::kernels::stream::whole;
 use crate::kernels::{self, Kernels};
 use crate::plain::{
@@ -172,7 +172,7 @@ impl Attention {
             return x;
         }
         let shared = Shared::new(&x, padding, scheme, positions, self.form());
-        whole(self.attend(x, &shared), self.kernels)
+        whole(self.attend(Input::Whole(x), &shared), self.kernels)
     }
 
     /// Attention of new tokens to those of the cache, to themselves and to the new tokens before
@@ -203,7 +203,8 @@ impl Attention {
             return x;
         }
         let shared = Shared::after(cache.tokens(), &x, scheme, self.form());
-        whole(self.attend_cached(x, &shared, cache), self.kernels)
+        let part = self.attend_cached(Input::Whole(x), &shared, cache);
+        whole(part, self.kernels)
     }
 
     /// What it has in common with other layers.
@@ -220,10 +221,11 @@ impl Attention {
     }
 
     /// As [`forward`](Self::forward), of an `x` that is not empty. The last projection has yet to run.
-    pub(crate) fn attend(&self, x: Tensor<3>, shared: &Shared<'_>) -> Part<'_> {
-        let gates = self.gate_sums(&x, shared, None);
+    pub(crate) fn attend(&self, x: Input<'_>, shared: &Shared<'_>) -> Part<'_> {
+        let (x, states) = self.states(x, shared);
+        let gates = self.gate_sums(states.as_ref(), shared, None);
         let of_gate = gates.map(|sums| differences(sums.clone(), sums));
-        let by_states = together(of_gate, shared.by_hidden_states(self.layer, &x));
+        let by_states = together(of_gate, shared.by_hidden_states(self.layer, states));
         let qkv = self.projected(x);
         let y = if self.drops(&qkv) || shared.changes_width() {
             let [q, k, v] = self.queries_keys_values(qkv, shared);
@@ -254,13 +256,14 @@ impl Attention {
     /// As [`forward_cached`](Self::forward_cached), of an `x` that is not empty. The last projection has yet to run.
     pub(crate) fn attend_cached(
         &self,
-        x: Tensor<3>,
+        x: Input<'_>,
         shared: &Shared<'_>,
         cache: &mut Cache,
     ) -> Part<'_> {
         assert!(self.causal, "a cache is for causal attention");
-        let gates = self.gate_sums(&x, shared, Some(cache));
-        let by_hidden_states = shared.by_hidden_states(self.layer, &x);
+        let (x, states) = self.states(x, shared);
+        let gates = self.gate_sums(states.as_ref(), shared, Some(cache));
+        let by_hidden_states = shared.by_hidden_states(self.layer, states);
         let [q, k, v] = self.queries_keys_values(self.projected(x), shared);
         cache.extend([k, v], gates.clone());
         let [k, v] = [&cache.keys, &cache.values].map(|room| cache.all(room));
@@ -278,15 +281,24 @@ impl Attention {
         Part::Last(y, &self.output)
     }
 
+    /// What the layer reads, and the same where the scheme reads it too.
+    fn states<'a>(&self, x: Input<'a>, shared: &Shared<'_>) -> (Input<'a>, Option<Tensor<3>>) {
+        if !shared.reads_states() {
+            return (x, None);
+        }
+        let x = kernels::tensor(x, self.kernels);
+        (Input::Whole(x.clone()), Some(x))
+    }
+
     /// For a scheme with a forget gate: the sums of the logarithms of the gates of every row up to every token, the tokens of
     /// the cache included, `[batch, heads, seq, 1]`. Where there is no token, nothing is forgotten.
     fn gate_sums(
         &self,
-        x: &Tensor<3>,
+        states: Option<&Tensor<3>>,
         shared: &Shared<'_>,
         cache: Option<&Cache>,
     ) -> Option<Tensor<4>> {
-        let scheme = shared.forget_gate?;
+        let (scheme, x) = (shared.forget_gate?, states?);
         assert!(
             self.causal,
             "the scheme has a forget gate, which is for causal attention: this attention is not causal"
@@ -315,10 +327,10 @@ impl Attention {
     }
 
     /// The first projection: `[batch, seq, d_model]` to `[batch, seq, 3 · d_model]`.
-    fn projected(&self, x: Tensor<3>) -> Tensor<3> {
+    fn projected(&self, x: Input<'_>) -> Tensor<3> {
         let [d_model, _] = self.qkv.weight.dims();
-        check_width(&x, d_model);
-        kernels::linear(x, &self.qkv, self.kernels)
+        check_width(x.rows(), d_model);
+        kernels::linear_of(x, &self.qkv, self.kernels)
     }
 
     /// The projection, its queries and keys rotated by a scheme that leaves them as wide as they are.

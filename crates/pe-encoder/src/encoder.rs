@@ -12,7 +12,7 @@ use pe_burn::{NoPositions, Positional, Positions};
 use crate::attention::{
     Attention, AttentionConfig, Cache, Form, Shared, check_width, is_empty, projection,
 };
-use crate::kernels::part::Part;
+use crate::kernels::part::{Input, Part};
 use crate::kernels::stream::{add, open, whole};
 use crate::kernels::{self, Kernels};
 use crate::norm::LayerNorm;
@@ -317,14 +317,14 @@ impl Encoder {
     fn through<'a>(
         &'a self,
         x: Tensor<3>,
-        mut attend: impl FnMut(usize, &'a Layer, Tensor<3>) -> Part<'a>,
+        mut attend: impl FnMut(usize, &'a Layer, Input<'a>) -> Part<'a>,
     ) -> Tensor<3> {
         let mut x = self.dropout.forward(x);
         let Some(last) = &self.norm else {
             for (nth, layer) in self.layers.iter().enumerate() {
-                let part = attend(nth, layer, x.clone());
+                let part = attend(nth, layer, Input::Whole(x.clone()));
                 x = self.add_first(x, part, &layer.attention_norm);
-                let part = self.feed_forward(layer, x.clone());
+                let part = self.feed_forward(layer, Input::Whole(x.clone()));
                 x = self.add_first(x, part, &layer.feed_forward_norm);
             }
             return x;
@@ -337,10 +337,10 @@ impl Encoder {
             let part = self.dropped(self.feed_forward(layer, normed));
             (stream, normed) = add(stream, part, norm_of(nth + 1), self.kernels);
         }
-        normed
+        kernels::tensor(normed, self.kernels)
     }
 
-    fn feed_forward<'a>(&self, layer: &'a Layer, x: Tensor<3>) -> Part<'a> {
+    fn feed_forward<'a>(&self, layer: &'a Layer, x: Input<'_>) -> Part<'a> {
         let Layer { inner, outer, .. } = layer;
         kernels::feed_forward(x, inner, outer, self.activation, self.kernels)
     }

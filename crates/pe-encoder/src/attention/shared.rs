@@ -130,6 +130,11 @@ impl<'a> Shared<'a> {
         self.width != self.d_head
     }
 
+    /// Whether the scheme reads the hidden states that a layer projects.
+    pub(super) fn reads_states(&self) -> bool {
+        self.hidden_bias.is_some() || self.forget_gate.is_some()
+    }
+
     /// What a layer adds to its scores: by positions, by its queries and keys, `[batch, heads, tokens, width]`, and by
     /// hidden states and its forget gate.
     pub(super) fn bias(
@@ -147,8 +152,12 @@ impl<'a> Shared<'a> {
     }
 
     /// What a layer adds to its scores by the hidden states that it projects, `[batch, seq, d_model]`.
-    pub(super) fn by_hidden_states(&self, layer: usize, x: &Tensor<3>) -> Option<Tensor<4>> {
-        let scheme = self.hidden_bias?;
+    pub(super) fn by_hidden_states(
+        &self,
+        layer: usize,
+        states: Option<Tensor<3>>,
+    ) -> Option<Tensor<4>> {
+        let (scheme, x) = (self.hidden_bias?, &states?);
         let keys = (&self.key_positions, self.scores[3]);
         let bias = scheme.hidden_bias(layer, (x, &self.positions), keys);
         kernels::check_bias(&bias, self.scores, &x.device());

@@ -87,7 +87,7 @@ fn what_is_added_to_weights_leaves_padding_and_later_keys_out() {
         let config = AttentionConfig::new(D_MODEL, HEADS).with_causal(causal);
         let mut attention = config.with_kernels(kernels).init(&device);
         attention.output.weight = Param::from_tensor(Tensor::eye(D_MODEL, &device));
-        let [_, _, v] = split_heads(attention.projected(x.clone()), HEADS);
+        let [_, _, v] = split_heads(attention.projected(Input::Whole(x.clone())), HEADS);
         let v = join_heads(v).mask_fill(padding.clone().unsqueeze_dim(2), 0.0);
         let sums = match causal {
             true => v.cumsum(1),

@@ -12,6 +12,15 @@ use crate::testing::{difference, gradients_of, padding_of_rows, random, values};
 const SHAPES: [[usize; 2]; 5] = [[1, 1], [2, 5], [5, 64], [9, 33], [40, 31]];
 
 const D_MODEL: usize = 24;
+
+/// γ, β and ε.
+#[cfg(feature = "flex")]
+type Norm = (Tensor<1>, Tensor<1>, f64);
+
+/// Large beside the variance, so that another one would be noticed.
+#[cfg(feature = "flex")]
+const EPSILON: f64 = 0.1;
+
 const HEADS: usize = 3;
 
 /// An output and the gradients of its inputs.
@@ -67,6 +76,30 @@ pub fn linear(device: &Device, kernel: impl Fn(Tensor<3>, Tensor<2>, Tensor<1>) 
     }
 }
 
+#[cfg(feature = "flex")] // the others normalize before
+pub fn normed_linear(
+    device: &Device,
+    kernel: impl Fn(Tensor<3>, Norm, Tensor<2>, Tensor<1>) -> Tensor<3>,
+) {
+    for [batch, seq] in SHAPES {
+        let x = random([batch, seq, D_MODEL], device) * 0.5 + 0.3;
+        let [gamma, beta] = [random([D_MODEL], device), random([D_MODEL], device)];
+        let (weight, bias) = (random([D_MODEL, 37], device), random([37], device));
+        let run = |of: &dyn Fn(Tensor<3>, Norm, Tensor<2>, Tensor<1>) -> Tensor<3>| {
+            let (x, gamma, beta) = (leaf(&x), leaf(&gamma), leaf(&beta));
+            let (weight, bias) = (leaf(&weight), leaf(&bias));
+            let norm = (gamma.clone(), beta.clone(), EPSILON);
+            let y = of(x.clone(), norm, weight.clone(), bias.clone());
+            parts!(y, x, gamma, beta, weight, bias)
+        };
+        let plain = run(&|x, (gamma, beta, epsilon), weight, bias| {
+            let x = plain::layer_norm(x, gamma, beta, epsilon);
+            plain::linear(x, &layer(weight, bias))
+        });
+        assert_close(&format!("{batch} × {seq}"), plain, run(&kernel));
+    }
+}
+
 pub fn layer_norm(
     device: &Device,
     kernel: impl Fn(Tensor<3>, Tensor<1>, Tensor<1>, f64) -> Tensor<3>,
@@ -89,19 +122,33 @@ pub fn layer_norm(
     }
 }
 
-#[cfg(feature = "flex")] // LibTorch has no kernel for it
-pub fn feed_forward(
-    device: &Device,
-    kernel: impl Fn(Tensor<3>, (Tensor<2>, Tensor<1>), (Tensor<2>, Tensor<1>)) -> Tensor<3>,
-) {
+/// A linear layer: its weight and its bias.
+#[cfg(feature = "flex")]
+type Layer = (Tensor<2>, Tensor<1>);
+
+/// The two layers of a feed-forward network. Its weights are of N(0, 1 / inputs): else the GELU is 0 or the identity almost
+/// everywhere.
+#[cfg(feature = "flex")]
+fn two_layers(device: &Device) -> [Layer; 2] {
     const D_FF: usize = 40;
+    let w1 = random([D_MODEL, D_FF], device) * 0.2;
+    let w2 = random([D_FF, D_MODEL], device) * 0.16;
+    [
+        (w1, random([D_FF], device)),
+        (w2, random([D_MODEL], device)),
+    ]
+}
+
+#[cfg(feature = "flex")]
+fn plain_feed_forward(x: Tensor<3>, (w1, b1): Layer, (w2, b2): Layer) -> Tensor<3> {
+    plain::feed_forward(x, &layer(w1, b1), &layer(w2, b2), Activation::Gelu)
+}
+
+#[cfg(feature = "flex")] // LibTorch has no kernel for it
+pub fn feed_forward(device: &Device, kernel: impl Fn(Tensor<3>, Layer, Layer) -> Tensor<3>) {
     for [batch, seq] in SHAPES {
         let x = random([batch, seq, D_MODEL], device);
-        // Weights of N(0, 1 / inputs): else the GELU is 0 or the identity almost everywhere.
-        let w1 = random([D_MODEL, D_FF], device) * 0.2;
-        let w2 = random([D_FF, D_MODEL], device) * 0.16;
-        let (b1, b2) = (random([D_FF], device), random([D_MODEL], device));
-        type Layer = (Tensor<2>, Tensor<1>);
+        let [(w1, b1), (w2, b2)] = two_layers(device);
         let run = |of: &dyn Fn(Tensor<3>, Layer, Layer) -> Tensor<3>| {
             let x = leaf(&x);
             let (w1, b1, w2, b2) = (leaf(&w1), leaf(&b1), leaf(&w2), leaf(&b2));
@@ -109,8 +156,30 @@ pub fn feed_forward(
             let y = of(x.clone(), inner, (w2.clone(), b2.clone()));
             parts!(y, x, w1, b1, w2, b2)
         };
-        let plain = run(&|x, (w1, b1), (w2, b2)| {
-            plain::feed_forward(x, &layer(w1, b1), &layer(w2, b2), Activation::Gelu)
+        let plain = run(&plain_feed_forward);
+        assert_close(&format!("{batch} × {seq}"), plain, run(&kernel));
+    }
+}
+
+#[cfg(feature = "flex")] // the others normalize before
+pub fn normed_feed_forward(
+    device: &Device,
+    kernel: impl Fn(Tensor<3>, Norm, Layer, Layer) -> Tensor<3>,
+) {
+    for [batch, seq] in SHAPES {
+        let x = random([batch, seq, D_MODEL], device) * 0.5 + 0.3;
+        let [gamma, beta] = [random([D_MODEL], device), random([D_MODEL], device)];
+        let [(w1, b1), (w2, b2)] = two_layers(device);
+        let run = |of: &dyn Fn(Tensor<3>, Norm, Layer, Layer) -> Tensor<3>| {
+            let (x, gamma, beta) = (leaf(&x), leaf(&gamma), leaf(&beta));
+            let (w1, b1, w2, b2) = (leaf(&w1), leaf(&b1), leaf(&w2), leaf(&b2));
+            let norm = (gamma.clone(), beta.clone(), EPSILON);
+            let inner = (w1.clone(), b1.clone());
+            let y = of(x.clone(), norm, inner, (w2.clone(), b2.clone()));
+            parts!(y, x, gamma, beta, w1, b1, w2, b2)
+        };
+        let plain = run(&|x, (gamma, beta, epsilon), inner, outer| {
+            plain_feed_forward(plain::layer_norm(x, gamma, beta, epsilon), inner, outer)
         });
         assert_close(&format!("{batch} × {seq}"), plain, run(&kernel));
     }

@@ -35,7 +35,7 @@ use burn::nn::Linear;
 use burn::tensor::DType;
 use burn::tensor::{Device, Tensor};
 
-use self::part::Part;
+use self::part::{Input, Part};
 use crate::norm::LayerNorm;
 use crate::plain::{self, Activation, Mask};
 
@@ -121,6 +121,44 @@ impl Kernels {
     }
 }
 
+/// The tensor of an input.
+///
+/// # Panics
+///
+/// As [`layer_norm`].
+pub(crate) fn tensor(input: Input<'_>, kernels: Kernels) -> Tensor<3> {
+    match input {
+        Input::Whole(x) => x,
+        Input::Normalized(x, norm) => layer_norm(x, norm, kernels),
+    }
+}
+
+/// The input as a kernel takes it that normalizes: a tensor with γ, β and ε, else `None`.
+#[cfg(feature = "flex")]
+fn normalized(input: &Input<'_>, kernels: Kernels) -> Option<(Tensor<3>, Norm)> {
+    let Input::Normalized(x, norm) = input else {
+        return None;
+    };
+    (kernels.runner(x) == Runner::Flex).then(|| {
+        let (gamma, beta) = checked(norm, x, Runner::Flex);
+        (x.clone(), (gamma, beta, norm.epsilon))
+    })
+}
+
+/// γ, β and ε of a normalization.
+#[cfg(feature = "flex")]
+type Norm = (Tensor<1>, Tensor<1>, f64);
+
+/// [`linear`] of an input, which a kernel normalizes where it reads it.
+pub(crate) fn linear_of(input: Input<'_>, layer: &Linear, kernels: Kernels) -> Tensor<3> {
+    #[cfg(feature = "flex")]
+    if let (Some((x, norm)), Some(bias)) = (normalized(&input, kernels), &layer.bias) {
+        check::linear("a linear layer", layer, x.dims()[2]);
+        return flex::normed_linear(x, norm, layer.weight.val(), bias.val());
+    }
+    linear(tensor(input, kernels), layer, kernels)
+}
+
 /// As [`plain::linear`].
 ///
 /// # Panics
@@ -174,15 +212,15 @@ fn checked(norm: &LayerNorm, x: &Tensor<3>, runner: Runner) -> (Tensor<1>, Tenso
 ///
 /// # Panics
 ///
-/// When the weights and biases of the two layers do not fit to the width of `x` and to each other.
+/// When the weights and biases of the two layers do not fit to the width of the input and to each other.
 pub(crate) fn feed_forward<'a>(
-    x: Tensor<3>,
+    input: Input<'_>,
     inner: &Linear,
     outer: &'a Linear,
     activation: Activation,
     kernels: Kernels,
 ) -> Part<'a> {
-    let [_, _, d_model] = x.dims();
+    let [_, _, d_model] = input.rows().dims();
     let d_ff = check::linear("the inner layer", inner, d_model);
     check::linear("the outer layer", outer, d_ff);
     check::shape(
@@ -190,20 +228,32 @@ pub(crate) fn feed_forward<'a>(
         &outer.weight,
         [d_ff, d_model],
     );
-    match (kernels.runner(&x), &inner.bias, &outer.bias) {
-        #[cfg(feature = "flex")]
-        (Runner::Flex, Some(b1), Some(b2)) if activation == Activation::Gelu => {
-            let inner = (inner.weight.val(), b1.val());
-            Part::Whole(flex::feed_forward(x, inner, (outer.weight.val(), b2.val())))
+    #[cfg(feature = "flex")]
+    if let (Activation::Gelu, Some(b1), Some(b2)) = (activation, &inner.bias, &outer.bias) {
+        let (inner, outer) = (
+            (inner.weight.val(), b1.val()),
+            (outer.weight.val(), b2.val()),
+        );
+        match (&input, normalized(&input, kernels)) {
+            (_, Some((x, norm))) => {
+                return Part::Whole(flex::normed_feed_forward(x, norm, inner, outer));
+            }
+            (Input::Whole(x), None) if kernels.runner(x) == Runner::Flex => {
+                return Part::Whole(flex::feed_forward(x.clone(), inner, outer));
+            }
+            _ => {}
         }
+    }
+    let x = tensor(input, kernels);
+    match kernels.runner(&x) {
         #[cfg(feature = "cube")]
-        (Runner::Cube, _, _) => {
+        Runner::Cube => {
             // As one sequence, since Burn fuses no operations across a change of shape.
             let [batch, seq, _] = x.dims();
             let hidden = linear(x.reshape([1, batch * seq, d_model]), inner, kernels);
             Part::OneSequence(plain::activated(hidden, activation), outer, batch)
         }
-        (_, _, _) => Part::Whole(plain::feed_forward(x, inner, outer, activation)),
+        _ => Part::Whole(plain::feed_forward(x, inner, outer, activation)),
     }
 }
 

@@ -1,7 +1,26 @@
-//! What attention and feed-forward networks return.
+//! What attention and feed-forward networks read and return.
 
 use burn::nn::Linear;
 use burn::tensor::Tensor;
+
+use crate::norm::LayerNorm;
+
+/// What attention or a feed-forward network reads, `[batch, seq, d_model]`.
+#[derive(Clone)]
+pub(crate) enum Input<'a> {
+    /// A tensor.
+    Whole(Tensor<3>),
+    /// The normalization of a tensor, which has yet to run.
+    Normalized(Tensor<3>, &'a LayerNorm),
+}
+
+impl Input<'_> {
+    /// The tensor, or that of which it is the normalization. Both have the same shape.
+    pub(crate) fn rows(&self) -> &Tensor<3> {
+        let (Self::Whole(x) | Self::Normalized(x, _)) = self;
+        x
+    }
+}
 
 /// What attention or a feed-forward network adds to the stream.
 pub(crate) enum Part<'a> {

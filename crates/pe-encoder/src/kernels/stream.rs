@@ -4,8 +4,8 @@
 use burn::nn::Linear;
 use burn::tensor::Tensor;
 
-use super::part::Part;
-use super::{Kernels, layer_norm, linear};
+use super::part::{Input, Part};
+use super::{Kernels, linear};
 #[cfg(feature = "cube")]
 use super::{Runner, check, cube};
 use crate::norm::LayerNorm;
@@ -43,24 +43,24 @@ impl Stream {
 }
 
 /// The stream that begins with `x`, and its normalization.
-pub(crate) fn open(x: Tensor<3>, norm: &LayerNorm, kernels: Kernels) -> (Stream, Tensor<3>) {
+#[cfg_attr(not(feature = "cube"), expect(unused_variables))]
+pub(crate) fn open(x: Tensor<3>, norm: &LayerNorm, kernels: Kernels) -> (Stream, Input<'_>) {
     #[cfg(feature = "cube")]
     if kernels.runner(&x) == Runner::Cube {
         let (gamma, beta) = super::checked(norm, &x, Runner::Cube);
         let (stream, normed) = cube::open(x, (gamma, beta, norm.epsilon as f32));
-        return (Stream::OnCard(stream), normed);
+        return (Stream::OnCard(stream), Input::Whole(normed));
     }
-    let normed = layer_norm(x.clone(), norm, kernels);
-    (Stream::Plain(x), normed)
+    (Stream::Plain(x.clone()), Input::Normalized(x, norm))
 }
 
 /// The stream with a part added, and its normalization.
-pub(crate) fn add(
+pub(crate) fn add<'a>(
     stream: Stream,
     part: Part<'_>,
-    norm: &LayerNorm,
+    norm: &'a LayerNorm,
     kernels: Kernels,
-) -> (Stream, Tensor<3>) {
+) -> (Stream, Input<'a>) {
     #[cfg(feature = "cube")]
     let stream = match (stream, &part) {
         (Stream::OnCard(stream), Part::Last(x, layer) | Part::OneSequence(x, layer, _))
@@ -75,12 +75,12 @@ pub(crate) fn add(
 
 /// [`add`] in one launch after the product of the last layer, which has a bias.
 #[cfg(feature = "cube")]
-fn add_on_card(
+fn add_on_card<'a>(
     stream: cube::Stream,
     input: Tensor<3>,
     layer: &Linear,
-    norm: &LayerNorm,
-) -> (Stream, Tensor<3>) {
+    norm: &'a LayerNorm,
+) -> (Stream, Input<'a>) {
     let x = &stream.x;
     let outputs = check::linear("a linear layer", layer, input.dims()[2]);
     let bias = layer.bias.as_ref().expect("a bias").val();
@@ -99,5 +99,5 @@ fn add_on_card(
     check::alike(what, &part, "the stream", x);
     let norm = (gamma, beta, norm.epsilon as f32);
     let (stream, normed) = cube::add(stream, part, bias, norm);
-    (Stream::OnCard(stream), normed)
+    (Stream::OnCard(stream), Input::Whole(normed))
 }

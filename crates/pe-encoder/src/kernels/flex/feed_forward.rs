@@ -1,5 +1,5 @@
 //! The feed-forward network `gelu(x W₁ + b₁) W₂ + b₂` (Vaswani et al. 2017, section 3.3, with the
-//! activation of Hendrycks and Gimpel 2016), and its gradients.
+//! activation of Hendrycks and Gimpel 2016), and its gradients; of `x` as it is, or normalized.
 //!
 //! A block of rows goes through both layers while it is in the processor's cache. The backward pass
 //! needs `h = x W₁ + b₁`, which is stored, and `gelu(h)`, which is faster to compute again than to
@@ -12,6 +12,7 @@ use multiversion::multiversion;
 use pe_burn::autodiff::{Operand, Operation, apply};
 use rayon::prelude::*;
 
+use super::layer_norm::{Read, Rows};
 use super::linear::affine;
 use super::math::gelu;
 use super::products::{
@@ -20,13 +21,12 @@ use super::products::{
 };
 use super::{contiguous, elements, tensor_like};
 
+/// A linear layer: its weight and its bias.
+type Layer = (Tensor<2>, Tensor<1>);
+
 /// As [`plain::feed_forward`](crate::plain::feed_forward): `x` is `[batch, seq, d_model]`, the
 /// weights and biases are `[d_model, d_ff]`, `[d_ff]`, `[d_ff, d_model]` and `[d_model]`.
-pub fn feed_forward(
-    x: Tensor<3>,
-    (w1, b1): (Tensor<2>, Tensor<1>),
-    (w2, b2): (Tensor<2>, Tensor<1>),
-) -> Tensor<3> {
+pub fn feed_forward(x: Tensor<3>, (w1, b1): Layer, (w2, b2): Layer) -> Tensor<3> {
     let inputs = [
         Operand::of(x),
         Operand::of(w1),
@@ -35,36 +35,60 @@ pub fn feed_forward(
         Operand::of(b2),
     ];
     apply(inputs, |inputs| {
-        let [x, w1, b1, w2, b2] = inputs.map(contiguous);
-        let weights = [w1, b1, w2, b2];
-        let [y, h] = forward(elements(&x), Weights::of(&weights));
-        (tensor_like(y, &x), FeedForward { x, weights, h })
+        let [x, weights @ ..] = inputs.map(contiguous);
+        run(Read::plain(x), weights)
     })
     .tensor()
+}
+
+/// [`feed_forward`] of the normalization of `x` by γ, β and ε.
+pub fn normed_feed_forward(
+    x: Tensor<3>,
+    (gamma, beta, epsilon): (Tensor<1>, Tensor<1>, f64),
+    (w1, b1): Layer,
+    (w2, b2): Layer,
+) -> Tensor<3> {
+    let inputs = [
+        Operand::of(x),
+        Operand::of(gamma),
+        Operand::of(beta),
+        Operand::of(w1),
+        Operand::of(b1),
+        Operand::of(w2),
+        Operand::of(b2),
+    ];
+    apply(inputs, |inputs| {
+        let [x, gamma, beta, weights @ ..] = inputs.map(contiguous);
+        run(Read::normalized(x, gamma, beta, epsilon), weights)
+    })
+    .tensor()
+}
+
+/// The output, of the shape of what is read, and what the backward pass needs.
+fn run(read: Read, weights: [FlexTensor; 4]) -> (FlexTensor, FeedForward) {
+    let [y, h] = forward(read.rows(), Weights::of(&weights));
+    (read.tensor_like(y), FeedForward { read, weights, h })
 }
 
 /// What the backward pass needs.
 #[derive(Clone, Debug)]
 struct FeedForward {
-    x: FlexTensor,
+    read: Read,
     /// W₁, b₁, W₂, b₂.
     weights: [FlexTensor; 4],
     h: Vec<f32>,
 }
 
-impl Operation<Flex, 5> for FeedForward {
-    fn backward(self, dy: FlexTensor) -> [FlexTensor; 5] {
-        let Self { x, weights, h } = self;
+/// The inputs are `x`, γ and β where `x` is normalized, and the weights and biases.
+impl<const N: usize> Operation<Flex, N> for FeedForward {
+    fn backward(self, dy: FlexTensor) -> [FlexTensor; N] {
+        let Self { read, weights, h } = self;
         let dy = contiguous(dy);
-        let gradients = backward(elements(&x), Weights::of(&weights), &h, elements(&dy));
-        let [w1, b1, w2, b2] = &weights;
-        [
-            tensor_like(gradients.x, &x),
-            tensor_like(gradients.w1, w1),
-            tensor_like(gradients.b1, b1),
-            tensor_like(gradients.w2, w2),
-            tensor_like(gradients.b2, b2),
-        ]
+        let gradients = backward(read.rows(), Weights::of(&weights), &h, elements(&dy));
+        let mut all = read.gradients(gradients.x, gradients.norm);
+        let of_weights = gradients.weights.into_iter().zip(&weights);
+        all.extend(of_weights.map(|(gradient, of)| tensor_like(gradient, of)));
+        all.try_into().expect("a gradient for each input")
     }
 }
 
@@ -99,7 +123,7 @@ impl Weights<'_> {
     /// # Panics
     ///
     /// When `x`, W₁ and W₂ do not fit to the biases, by which their elements are taken.
-    fn rows(self, x: &[f32]) -> usize {
+    fn rows(self, x: Rows) -> usize {
         let [d_model, d_ff] = self.sizes();
         let rows = x.len() / d_model;
         let lens = [x.len(), self.w1.len(), self.w2.len()];
@@ -113,7 +137,7 @@ impl Weights<'_> {
 }
 
 /// The output for `x`, `[rows, d_model]`, and `h`, `[rows, d_ff]`.
-fn forward(x: &[f32], weights: Weights) -> [Vec<f32>; 2] {
+fn forward(x: Rows, weights: Weights) -> [Vec<f32>; 2] {
     let Weights { w1, b1, w2, b2 } = weights;
     let ([d_model, d_ff], rows) = (weights.sizes(), weights.rows(x));
     let chunk = rows_per_chunk(rows);
@@ -122,7 +146,7 @@ fn forward(x: &[f32], weights: Weights) -> [Vec<f32>; 2] {
             .zip(h.par_chunks_mut(chunk * d_ff))
             .zip(x.par_chunks(chunk * d_model))
             .for_each(|((y, h), x)| {
-                let mut activated = affine(h, x, w1, b1).to_vec();
+                let mut activated = affine(h, &x.read(), w1, b1).to_vec();
                 activate(&mut activated);
                 affine(y, &activated, w2, b2);
             });
@@ -132,21 +156,20 @@ fn forward(x: &[f32], weights: Weights) -> [Vec<f32>; 2] {
     unsafe { both_initialized([x.len(), rows * d_ff], write) }
 }
 
-/// The gradients with respect to `x` and the weights.
+/// The gradients with respect to `x`, γ and β where it is normalized, and the weights.
 struct Gradients {
     x: Vec<f32>,
-    w1: Vec<f32>,
-    b1: Vec<f32>,
-    w2: Vec<f32>,
-    b2: Vec<f32>,
+    norm: Vec<f32>,
+    /// W₁, b₁, W₂, b₂.
+    weights: [Vec<f32>; 4],
 }
 
 /// The gradients of the inputs, from `dy`, the gradient of the output.
-fn backward(x: &[f32], weights: Weights, h: &[f32], dy: &[f32]) -> Gradients {
+fn backward(x: Rows, weights: Weights, h: &[f32], dy: &[f32]) -> Gradients {
     let Weights { w1, w2, .. } = weights;
     let ([d_model, d_ff], rows) = (weights.sizes(), weights.rows(x));
     let chunk = rows_per_chunk(rows);
-    let mut sums = [const { Vec::new() }; 3];
+    let mut sums = [const { Vec::new() }; 4];
     assert_eq!(
         [h.len(), dy.len()],
         [rows * d_ff, x.len()],
@@ -158,28 +181,30 @@ fn backward(x: &[f32], weights: Weights, h: &[f32], dy: &[f32]) -> Gradients {
             .zip(x.chunks(chunk * d_model))
             .zip(h.chunks(chunk * d_ff))
             .zip(dy.chunks(chunk * d_model));
-        sums = sums_of(chunks, [w1.len(), d_ff, w2.len()], |(((dx, x), h), dy)| {
+        let lens = [w1.len(), d_ff, w2.len(), x.sums()];
+        sums = sums_of(chunks, lens, |(((dx, x), h), dy)| {
             let dy = Matrix::dense(dy, d_model);
             let mut dh = product(dy, Matrix::dense(w2, d_model).t());
             let mut activated = h.to_vec();
             activate_backward(&mut activated, &mut dh);
             let dw2 = product(Matrix::dense(&activated, d_ff).t(), dy);
+            drop(activated);
             let dh_rows = Matrix::dense(&dh, d_ff);
-            set_product(dx, d_model, 1.0, dh_rows, Matrix::dense(w1, d_ff).t());
-            let dw1 = product(Matrix::dense(x, d_model).t(), dh_rows);
-            [dw1, column_sums(&dh, d_ff), dw2]
+            let w1 = Matrix::dense(w1, d_ff).t();
+            // SAFETY: `dx` has as many elements as the chunk of `x`, and the product is all of them.
+            let norm = unsafe { x.backward(dx, |of| set_product(of, d_model, 1.0, dh_rows, w1)) };
+            let dw1 = product(Matrix::dense(&x.read(), d_model).t(), dh_rows);
+            [dw1, column_sums(&dh, d_ff), dw2, norm]
         });
     };
     // SAFETY: `dx`, `x` and `dy` have `rows * d_model` elements and `h` has `rows * d_ff`, so there are as many chunks of each;
-    // the product of the rows of `dh` with the transposed W₁, `[d_ff, d_model]`, is all of a chunk of `dx`.
+    // the product of the rows of `dh` with the transposed W₁, `[d_ff, d_model]`, is as long as a chunk of `dx`.
     let dx = unsafe { initialized(x.len(), write) };
-    let [w1, b1, w2] = sums;
+    let [w1, b1, w2, norm] = sums;
     Gradients {
         x: dx,
-        w1,
-        b1,
-        w2,
-        b2: column_sums(dy, d_model),
+        norm,
+        weights: [w1, b1, w2, column_sums(dy, d_model)],
     }
 }
 
@@ -212,5 +237,6 @@ mod tests {
     #[test]
     fn output_and_gradients_are_those_of_burns_operations() {
         compare::feed_forward(&Device::flex().autodiff(), feed_forward);
+        compare::normed_feed_forward(&Device::flex().autodiff(), normed_feed_forward);
     }
 }

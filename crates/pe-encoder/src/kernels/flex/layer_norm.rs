@@ -1,5 +1,7 @@
 //! Layer normalization `γ (x − mean) / √(variance + ε) + β` over each row (Ba et al. 2016), and its
-//! gradients.
+//! gradients: as an operation, and as what another operation does to the rows that it reads.
+
+use std::borrow::Cow;
 
 use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
@@ -43,6 +45,117 @@ impl Operation<Flex, 3> for LayerNorm {
             tensor_like(gradients.gamma, &gamma),
             tensor_like(gradients.beta, &gamma),
         ]
+    }
+}
+
+/// What an operation reads, with what its backward pass needs of it.
+#[derive(Clone, Debug)]
+pub struct Read {
+    x: FlexTensor,
+    /// γ, β and ε, where it reads the normalization of `x`.
+    norm: Option<([FlexTensor; 2], f32)>,
+}
+
+impl Read {
+    /// `x` as it is.
+    pub fn plain(x: FlexTensor) -> Self {
+        Self { x, norm: None }
+    }
+
+    /// The normalization of `x`, which is computed once more in the backward pass: it is not kept.
+    pub fn normalized(x: FlexTensor, gamma: FlexTensor, beta: FlexTensor, epsilon: f64) -> Self {
+        let norm = Some(([gamma, beta], epsilon as f32));
+        Self { x, norm }
+    }
+
+    /// A tensor of the shape of what is read.
+    pub fn tensor_like(&self, values: Vec<f32>) -> FlexTensor {
+        tensor_like(values, &self.x)
+    }
+
+    pub fn rows(&self) -> Rows<'_> {
+        let norm = self.norm.as_ref().map(|([gamma, beta], epsilon)| Norm {
+            gamma: elements(gamma),
+            beta: elements(beta),
+            epsilon: *epsilon,
+        });
+        let x = elements(&self.x);
+        Rows { x, norm }
+    }
+
+    /// The gradients of `x` and, where there is a normalization, of γ and β, from those that [`Rows::backward`] gave.
+    pub fn gradients(&self, dx: Vec<f32>, mut sums: Vec<f32>) -> Vec<FlexTensor> {
+        let mut all = vec![tensor_like(dx, &self.x)];
+        if let Some(([gamma, beta], _)) = &self.norm {
+            let of_beta = sums.split_off(sums.len() / 2);
+            all.extend([tensor_like(sums, gamma), tensor_like(of_beta, beta)]);
+        }
+        all
+    }
+}
+
+/// The elements of what an operation reads, or of a chunk of its rows.
+#[derive(Clone, Copy)]
+pub struct Rows<'a> {
+    x: &'a [f32],
+    norm: Option<Norm<'a>>,
+}
+
+#[derive(Clone, Copy)]
+struct Norm<'a> {
+    gamma: &'a [f32],
+    beta: &'a [f32],
+    epsilon: f32,
+}
+
+impl<'a> Rows<'a> {
+    /// The number of elements.
+    pub fn len(self) -> usize {
+        self.x.len()
+    }
+
+    /// The number of elements of the gradients of γ and β together, 0 without a normalization.
+    pub fn sums(self) -> usize {
+        self.norm.map_or(0, |norm| 2 * norm.gamma.len())
+    }
+
+    /// Chunks of this many elements, whole rows.
+    pub fn chunks(self, len: usize) -> impl Iterator<Item = Self> {
+        self.x.chunks(len).map(move |x| Self { x, ..self })
+    }
+
+    /// As [`chunks`](Self::chunks), divided between threads.
+    pub fn par_chunks(self, len: usize) -> impl IndexedParallelIterator<Item = Self> {
+        self.x.par_chunks(len).map(move |x| Self { x, ..self })
+    }
+
+    /// What is read.
+    pub fn read(self) -> Cow<'a, [f32]> {
+        let Some(norm) = self.norm else {
+            return Cow::Borrowed(self.x);
+        };
+        let Norm { gamma, beta, .. } = norm;
+        let write = |y: New<'_>| normalize(y, self.x, gamma, beta, norm.epsilon);
+        // SAFETY: `normalize` initializes as many elements as `x` has.
+        Cow::Owned(unsafe { initialized(self.x.len(), write) })
+    }
+
+    /// Writes the gradient of `x` to `dx`, and returns those of γ and β, one after the other; nothing without a normalization.
+    ///
+    /// # Safety
+    ///
+    /// `write` initializes every element of what it is given, which is as long as `dx`, with the gradient of what is read.
+    pub unsafe fn backward(self, dx: New<'_>, write: impl FnOnce(New<'_>)) -> Vec<f32> {
+        let Some(norm) = self.norm else {
+            write(dx);
+            return Vec::new();
+        };
+        assert_eq!(dx.len(), self.x.len(), "a gradient for every element");
+        // SAFETY: the caller promises what `write` does.
+        let dy = unsafe { initialized(dx.len(), write) };
+        let mut sums = vec![0.0; 2 * norm.gamma.len()];
+        normalize_backward(dx, self.x, norm.gamma, norm.epsilon, &dy, &mut sums);
+        sums
     }
 }
 

@@ -1,4 +1,4 @@
-//! `y = x W + b` for every row of `x`, and its gradients.
+//! `y = x W + b` for every row of `x`, and its gradients; of `x` as it is, or normalized.
 
 use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
@@ -6,6 +6,7 @@ use burn::tensor::Tensor;
 use pe_burn::autodiff::{Operand, Operation, apply};
 use rayon::prelude::*;
 
+use super::layer_norm::{Read, Rows};
 use super::products::{
     Matrix, New, add_product, column_sums, initialized, product, rows_per_chunk, set_product,
     sums_of,
@@ -15,41 +16,73 @@ use super::{contiguous, elements, tensor, tensor_like};
 /// As [`plain::linear`](crate::plain::linear): `x` is `[batch, seq, inputs]`, `weight` is
 /// `[inputs, outputs]`, `bias` is `[outputs]`.
 pub fn linear(x: Tensor<3>, weight: Tensor<2>, bias: Tensor<1>) -> Tensor<3> {
-    let [batch, seq, _] = x.dims();
-    let [_, outputs] = weight.dims();
+    let shape = [x.dims()[0], x.dims()[1], bias.dims()[0]];
     let inputs = [Operand::of(x), Operand::of(weight), Operand::of(bias)];
     apply(inputs, |inputs| {
         let [x, weight, bias] = inputs.map(contiguous);
-        let y = forward(elements(&x), elements(&weight), elements(&bias));
-        (tensor(y, [batch, seq, outputs]), Linear { x, weight, bias })
+        run(Read::plain(x), weight, bias, shape)
     })
     .tensor()
+}
+
+/// [`linear`] of the normalization of `x` by γ, β and ε.
+pub fn normed_linear(
+    x: Tensor<3>,
+    (gamma, beta, epsilon): (Tensor<1>, Tensor<1>, f64),
+    weight: Tensor<2>,
+    bias: Tensor<1>,
+) -> Tensor<3> {
+    let shape = [x.dims()[0], x.dims()[1], bias.dims()[0]];
+    let inputs = [
+        Operand::of(x),
+        Operand::of(gamma),
+        Operand::of(beta),
+        Operand::of(weight),
+        Operand::of(bias),
+    ];
+    apply(inputs, |inputs| {
+        let [x, gamma, beta, weight, bias] = inputs.map(contiguous);
+        let read = Read::normalized(x, gamma, beta, epsilon);
+        run(read, weight, bias, shape)
+    })
+    .tensor()
+}
+
+/// The output, of this shape, and what the backward pass needs.
+fn run(
+    read: Read,
+    weight: FlexTensor,
+    bias: FlexTensor,
+    shape: [usize; 3],
+) -> (FlexTensor, Linear) {
+    let y = forward(read.rows(), elements(&weight), elements(&bias));
+    (tensor(y, shape), Linear { read, weight, bias })
 }
 
 /// What the backward pass needs.
 #[derive(Clone, Debug)]
 struct Linear {
-    x: FlexTensor,
+    read: Read,
     weight: FlexTensor,
     bias: FlexTensor,
 }
 
-impl Operation<Flex, 3> for Linear {
-    fn backward(self, dy: FlexTensor) -> [FlexTensor; 3] {
-        let Self { x, weight, bias } = self;
+/// The inputs are `x`, γ and β where `x` is normalized, the weight and the bias.
+impl<const N: usize> Operation<Flex, N> for Linear {
+    fn backward(self, dy: FlexTensor) -> [FlexTensor; N] {
+        let Self { read, weight, bias } = self;
         let dy = contiguous(dy);
         let outputs = elements(&bias).len();
-        let gradients = backward(elements(&x), elements(&weight), outputs, elements(&dy));
-        [
-            tensor_like(gradients.x, &x),
-            tensor_like(gradients.weight, &weight),
-            tensor_like(gradients.bias, &bias),
-        ]
+        let gradients = backward(read.rows(), elements(&weight), outputs, elements(&dy));
+        let mut all = read.gradients(gradients.x, gradients.norm);
+        all.push(tensor_like(gradients.weight, &weight));
+        all.push(tensor_like(gradients.bias, &bias));
+        all.try_into().expect("a gradient for each input")
     }
 }
 
 /// `y`, `[rows, outputs]`, from `x`, `[rows, inputs]`, and `weight`, `[inputs, outputs]`.
-fn forward(x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
+fn forward(x: Rows, weight: &[f32], bias: &[f32]) -> Vec<f32> {
     let outputs = bias.len();
     let inputs = weight.len() / outputs;
     let rows = x.len() / inputs;
@@ -59,7 +92,7 @@ fn forward(x: &[f32], weight: &[f32], bias: &[f32]) -> Vec<f32> {
         y.par_chunks_mut(chunk * outputs)
             .zip(x.par_chunks(chunk * inputs))
             .for_each(|(y, x)| {
-                affine(y, x, weight, bias);
+                affine(y, &x.read(), weight, bias);
             });
     };
     // SAFETY: `x` has `rows * inputs` elements, so there is a chunk of it for each chunk of `y`, and `affine` initializes
@@ -88,19 +121,20 @@ pub fn affine<'a>(y: New<'a>, x: &[f32], weight: &[f32], bias: &[f32]) -> &'a mu
     y
 }
 
-/// The gradients with respect to `x`, W and b.
+/// The gradients with respect to `x`, γ and β where it is normalized, W and b.
 struct Gradients {
     x: Vec<f32>,
+    norm: Vec<f32>,
     weight: Vec<f32>,
     bias: Vec<f32>,
 }
 
 /// The gradients of the inputs, from `dy`, the gradient of the output.
-fn backward(x: &[f32], weight: &[f32], outputs: usize, dy: &[f32]) -> Gradients {
+fn backward(x: Rows, weight: &[f32], outputs: usize, dy: &[f32]) -> Gradients {
     let inputs = weight.len() / outputs;
     let rows = x.len() / inputs;
     let chunk = rows_per_chunk(rows);
-    let mut dw = Vec::new();
+    let (mut dw, mut norm) = (Vec::new(), Vec::new());
     let sizes = [weight.len(), x.len(), dy.len()];
     assert_eq!(
         sizes,
@@ -112,17 +146,21 @@ fn backward(x: &[f32], weight: &[f32], outputs: usize, dy: &[f32]) -> Gradients 
             .chunks_mut(chunk * inputs)
             .zip(x.chunks(chunk * inputs))
             .zip(dy.chunks(chunk * outputs));
-        [dw] = sums_of(chunks, [weight.len()], |((dx, x), dy)| {
+        let lens = [weight.len(), x.sums()];
+        [dw, norm] = sums_of(chunks, lens, |((dx, x), dy)| {
             let dy = Matrix::dense(dy, outputs);
-            set_product(dx, inputs, 1.0, dy, Matrix::dense(weight, outputs).t());
-            [product(Matrix::dense(x, inputs).t(), dy)]
+            let weight = Matrix::dense(weight, outputs).t();
+            // SAFETY: `dx` has as many elements as the chunk of `x`, and the product is all of them.
+            let norm = unsafe { x.backward(dx, |of| set_product(of, inputs, 1.0, dy, weight)) };
+            [product(Matrix::dense(&x.read(), inputs).t(), dy), norm]
         });
     };
     // SAFETY: `x` has `rows * inputs` elements and `dy` has `rows * outputs`, so a chunk of `dx` and its chunk of `dy` have
-    // the same rows, and the product of that with the transposed W, `[outputs, inputs]`, is all of the first.
+    // the same rows, and the product of that with the transposed W, `[outputs, inputs]`, is as long as the first.
     let dx = unsafe { initialized(x.len(), write) };
     Gradients {
         x: dx,
+        norm,
         weight: dw,
         bias: column_sums(dy, outputs),
     }
@@ -137,5 +175,6 @@ mod tests {
     #[test]
     fn output_and_gradients_are_those_of_burns_operations() {
         compare::linear(&Device::flex().autodiff(), linear);
+        compare::normed_linear(&Device::flex().autodiff(), normed_linear);
     }
 }

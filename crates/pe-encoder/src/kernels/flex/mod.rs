@@ -20,9 +20,9 @@ mod math;
 mod products;
 
 pub use attention::{attention, cached_attention};
-pub use feed_forward::feed_forward;
+pub use feed_forward::{feed_forward, normed_feed_forward};
 pub use layer_norm::layer_norm;
-pub use linear::linear;
+pub use linear::{linear, normed_linear};
 
 use burn::backend::flex::FlexTensor;
 use burn::tensor::TensorData;
