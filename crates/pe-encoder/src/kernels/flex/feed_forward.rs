@@ -12,6 +12,7 @@ use multiversion::multiversion;
 use pe_burn::autodiff::{Operand, Operation, apply};
 use rayon::prelude::*;
 
+use super::few::{self, FEW};
 use super::layer_norm::{Read, Rows};
 use super::linear::affine;
 use super::math::gelu;
@@ -142,6 +143,12 @@ fn forward(x: Rows, weights: Weights) -> [Vec<f32>; 2] {
     let ([d_model, d_ff], rows) = (weights.sizes(), weights.rows(x));
     let chunk = rows_per_chunk(rows);
     let write = |y: New<'_>, h: New<'_>| {
+        if rows <= FEW {
+            let mut activated = few::affine(h, &x.read(), w1, b1).to_vec();
+            activate(&mut activated);
+            few::affine(y, &activated, w2, b2);
+            return;
+        }
         y.par_chunks_mut(chunk * d_model)
             .zip(h.par_chunks_mut(chunk * d_ff))
             .zip(x.par_chunks(chunk * d_model))
@@ -152,7 +159,7 @@ fn forward(x: Rows, weights: Weights) -> [Vec<f32>; 2] {
             });
     };
     // SAFETY: `y` and `x` have `rows * d_model` elements and `h` has `rows * d_ff`, so there are as many chunks of each, and
-    // `affine` initializes all of its target.
+    // each `affine` initializes all of its target.
     unsafe { both_initialized([x.len(), rows * d_ff], write) }
 }
 

@@ -6,6 +6,7 @@ use burn::tensor::Tensor;
 use pe_burn::autodiff::{Operand, Operation, apply};
 use rayon::prelude::*;
 
+use super::few::{self, FEW};
 use super::layer_norm::{Read, Rows};
 use super::products::{
     Matrix, New, add_product, column_sums, initialized, product, rows_per_chunk, set_product,
@@ -89,14 +90,18 @@ fn forward(x: Rows, weight: &[f32], bias: &[f32]) -> Vec<f32> {
     let chunk = rows_per_chunk(rows);
     assert_eq!(x.len(), rows * inputs, "whole rows of x");
     let write = |y: New<'_>| {
+        if rows <= FEW {
+            few::affine(y, &x.read(), weight, bias);
+            return;
+        }
         y.par_chunks_mut(chunk * outputs)
             .zip(x.par_chunks(chunk * inputs))
             .for_each(|(y, x)| {
                 affine(y, &x.read(), weight, bias);
             });
     };
-    // SAFETY: `x` has `rows * inputs` elements, so there is a chunk of it for each chunk of `y`, and `affine` initializes
-    // all of that.
+    // SAFETY: `x` has `rows * inputs` elements, so there is a chunk of it for each chunk of `y`, and each `affine` initializes
+    // all that it is given.
     unsafe { initialized(rows * outputs, write) }
 }
 

@@ -3,6 +3,7 @@
 //! | module | |
 //! |---|---|
 //! | `linear`, `layer_norm`, `feed_forward`, `attention` | an operation each: recorded, forward, backward, tests |
+//! | `few` | the product of a few rows by a weight, in decoding |
 //! | `products` | matrix products on parts of slices; rows divided between threads |
 //! | `math` | exponential, GELU, sums in a fixed order |
 //!
@@ -14,6 +15,7 @@
 
 mod attention;
 mod feed_forward;
+mod few;
 mod layer_norm;
 mod linear;
 mod math;
