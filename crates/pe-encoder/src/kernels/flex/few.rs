@@ -2,16 +2,18 @@
 //!
 //! It takes as long as reading W. So all threads read it, each some of its rows, from the first column to the last.
 
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use multiversion::multiversion;
-use rayon::prelude::*;
 
 use super::products::New;
 
 /// The most rows of `x` that go this way. Beyond it a matrix product that keeps blocks in the cache is faster.
 pub const FEW: usize = 8;
 
-/// The number of elements of W that are worth waking a thread.
-const WORTH_A_THREAD: usize = 1 << 15;
+/// The fewest elements of a part of W. To read a part takes about as long as to wake a thread.
+const PART: usize = 1 << 16;
 
 /// Writes `x W + b` to `y`, and returns `y` as initialized.
 ///
@@ -37,22 +39,44 @@ pub fn affine<'a>(y: New<'a>, x: &[f32], weight: &[f32], bias: &[f32]) -> &'a mu
         add_product(y, outputs, x, 0, weight);
         return y;
     }
-    let of_part = |(nth, weight)| {
-        let mut sum = vec![0.0; rows * outputs];
-        add_product(&mut sum, outputs, x, nth * part, weight);
-        sum
-    };
-    let parts = weight.par_chunks(part * outputs).enumerate();
-    let sums: Vec<Vec<f32>> = parts.map(of_part).collect();
-    for sum in sums {
-        y.iter_mut().zip(&sum).for_each(|(y, x)| *y += x);
+    let parts: Vec<_> = weight.chunks(part * outputs).collect();
+    let sums: Vec<OnceLock<Vec<f32>>> = parts.iter().map(|_| OnceLock::new()).collect();
+    between_threads(parts.len(), |nth| {
+        sums[nth].get_or_init(|| {
+            let mut sum = vec![0.0; rows * outputs];
+            add_product(&mut sum, outputs, x, nth * part, parts[nth]);
+            sum
+        });
+    });
+    for sum in &sums {
+        let sum = sum.get().expect("every part has run");
+        y.iter_mut().zip(sum).for_each(|(y, x)| *y += x);
     }
     y
 }
 
+/// Runs every part once. This thread begins at once, and takes what the others, which have yet to wake, leave.
+fn between_threads(parts: usize, run: impl Fn(usize) + Sync) {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        loop {
+            match next.fetch_add(1, Ordering::Relaxed) {
+                nth if nth < parts => run(nth),
+                _ => return,
+            }
+        }
+    };
+    rayon::in_place_scope(|scope| {
+        for _ in 1..parts.min(rayon::current_num_threads()) {
+            scope.spawn(|_| work());
+        }
+        work();
+    });
+}
+
 /// The number of parts of as many elements: a power of two up to eight.
 fn parts_of(len: usize) -> usize {
-    1 << (len / WORTH_A_THREAD).clamp(1, 8).ilog2()
+    1 << (len / PART).clamp(1, 8).ilog2()
 }
 
 /// Adds the product of some rows of W and as many columns of `x`, the first of which is `first`, to the rows of `y`. Four rows
@@ -95,7 +119,7 @@ mod tests {
     /// Sizes of one part and of eight, which do not divide them, and rows of W that are no multiple of four.
     #[test]
     fn it_is_the_sum_of_the_products() {
-        for (rows, inputs, outputs) in [(1, 1, 1), (1, 7, 5), (3, 383, 700), (8, 1_001, 300)] {
+        for (rows, inputs, outputs) in [(1, 1, 1), (1, 7, 5), (3, 383, 700), (8, 1_001, 600)] {
             let of = |n: usize, by: usize| (0..n).map(move |i| (i * by % 17) as f32 - 8.0);
             let x: Vec<f32> = of(rows * inputs, 5).collect();
             let weight: Vec<f32> = of(inputs * outputs, 7).collect();
@@ -114,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_weight_that_is_soon_read_is_one_part() {
-        let cases = [(0, 1), (WORTH_A_THREAD, 1), (147_456, 4), (442_368, 8)];
+        let cases = [(0, 1), (PART, 1), (147_456, 2), (442_368, 4), (589_824, 8)];
         for (len, parts) in cases {
             assert_eq!(parts_of(len), parts, "{len} elements");
         }
