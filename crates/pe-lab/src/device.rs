@@ -83,12 +83,13 @@ pub const DEVICES: &[DeviceName] = &[
 ///
 /// # Errors
 ///
-/// [`LabError::UnknownDevice`] with the list of the names that exist, and [`LabError::Usage`] for a card of
+/// [`LabError::Unknown`] with the list of the names that exist, and [`LabError::Usage`] for a card of
 /// a processor.
 pub fn lookup(name: &str) -> Result<DeviceName, LabError> {
     let (backend, card) = parts(name);
     let known = DEVICES.iter().find(|device| device.name == backend);
-    let known = known.ok_or_else(|| LabError::UnknownDevice {
+    let known = known.ok_or_else(|| LabError::Unknown {
+        what: "device",
         name: backend.to_string(),
         known: DEVICES
             .iter()
@@ -116,7 +117,7 @@ fn parts(name: &str) -> (&str, Option<&str>) {
 ///
 /// # Errors
 ///
-/// [`LabError::UnknownDevice`] for a name that does not exist, [`LabError::DeviceNotBuilt`], with
+/// [`LabError::Unknown`] for a name that does not exist, [`LabError::DeviceNotBuilt`], with
 /// the command that builds it in, for one that is not in this build,
 /// [`LabError::NoDevice`] for one that this machine does not have, and [`LabError::Usage`], with the list of
 /// the cards, where none or several have the name of the card.

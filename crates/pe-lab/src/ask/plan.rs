@@ -16,7 +16,6 @@ use super::settings::whole_names;
 use super::steps::StepCount;
 use crate::data::{self, Objective, Reading, Source};
 use crate::error::LabError;
-use crate::names::did_you_mean;
 
 /// The most bytes of a `study.toml`.
 const MOST_BYTES: u64 = 16 << 20;
@@ -363,18 +362,15 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`LabError::Usage`], which lists the presets.
+    /// [`LabError::Unknown`], which lists the presets.
     pub fn preset(name: &str) -> Result<Self, LabError> {
         let (_, text) = PRESETS
             .iter()
             .find(|(known, _)| *known == name)
-            .ok_or_else(|| {
-                let names = PRESETS.map(|(name, _)| name.to_string());
-                LabError::Usage(format!(
-                    "there is no preset `{name}`{}; the presets are: {}",
-                    did_you_mean(name, &names),
-                    names.join(", ")
-                ))
+            .ok_or_else(|| LabError::Unknown {
+                what: "preset",
+                name: name.into(),
+                known: PRESETS.map(|(name, _)| name.into()).into(),
             })?;
         Self::parse(text)
     }

@@ -88,7 +88,7 @@ impl Tasks {
     ///
     /// # Errors
     ///
-    /// [`LabError::UnknownTask`], which lists the names that exist; [`LabError::Usage`] for a setting that the task does not have
+    /// [`LabError::Unknown`], which lists the names that exist; [`LabError::Usage`] for a setting that the task does not have
     /// or a value that it does not take, and with the reason why a task cannot be a decoder's.
     pub fn get(&self, name: &str) -> Result<Arc<dyn Task>, LabError> {
         if let (None, Some(plain)) = (&self.data, plain_name(name)) {
@@ -110,7 +110,8 @@ impl Tasks {
             }
             _ => of(name),
         };
-        task.ok_or_else(|| LabError::UnknownTask {
+        task.ok_or_else(|| LabError::Unknown {
+            what: "task",
             name: name.to_string(),
             known: match &self.data {
                 Some(_) => self.names().collect(),
