@@ -456,7 +456,7 @@ mod tests {
 
     #[test]
     fn the_floor_is_the_share_of_the_most_frequent_answer() {
-        let task = of(Addition);
+        let task = of(Addition {});
         let set = task.test_set(9);
         let mut answers: Vec<Vec<usize>> = set.iter().map(|of| Prompted::of(of).answer).collect();
         answers.sort();
