@@ -68,7 +68,7 @@ pub struct TrainArgs {
     #[arg(long, default_value = "pe-lab-train", value_name = "FOLDER")]
     out: PathBuf,
     /// Go on with the training in the folder, from its last checkpoint
-    #[arg(long, conflicts_with_all = ["task", "causal", "data", "Rows", "ModelSpec", "Recipe", "scheme", "seed", "steps", "device"])]
+    #[arg(long, conflicts_with_all = ["task", "causal", "data", "Rows", "Reading", "ModelSpec", "Recipe", "scheme", "seed", "steps", "device"])]
     resume: bool,
 }
 
