@@ -152,14 +152,4 @@ mod tests {
         let unknown = tasks.get("sort(causal)").map(|_| ()).unwrap_err();
         assert!(unknown.to_string().contains("no task `sort`"), "{unknown}");
     }
-
-    #[test]
-    fn an_unknown_name_lists_the_names() {
-        let error = Tasks::default().get("sort").map(|_| ()).unwrap_err();
-        let message = error.to_string();
-        assert!(
-            message.contains("`sort`") && message.contains("digits, reverse"),
-            "{message}"
-        );
-    }
 }

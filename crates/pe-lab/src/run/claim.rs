@@ -153,38 +153,6 @@ mod tests {
     }
 
     #[test]
-    fn trials_of_other_steps_are_kept_aside_and_taken_back() {
-        let temporary = tempfile::tempdir().unwrap();
-        let folder = StudyFolder::at(temporary.path());
-        let (mut spec, tasks) = study();
-        let leave = |steps: usize, text: &str| {
-            let mut trial = spec.trials(&tasks).unwrap()[0].clone();
-            trial.steps = steps;
-            let place = folder.trial(&trial.id());
-            fs::create_dir_all(place.path()).unwrap();
-            write_json(&place.spec(), &trial).unwrap();
-            fs::write(place.result(), text).unwrap();
-            place.result()
-        };
-        claim(&spec, &tasks, &folder).map(drop).unwrap();
-        let own = spec.tasks[0].steps;
-        let result = leave(own, "own steps");
-        let with = |spec: &mut StudySpec, steps| {
-            spec.tasks[0].steps = steps;
-            claim(spec, &tasks, &folder).map(drop).unwrap();
-        };
-        with(&mut spec.clone(), own);
-        assert_eq!(fs::read_to_string(&result).unwrap(), "own steps");
-        with(&mut spec.clone(), 7);
-        assert!(!result.exists());
-        leave(7, "seven steps");
-        with(&mut spec.clone(), own);
-        assert_eq!(fs::read_to_string(&result).unwrap(), "own steps");
-        with(&mut spec, 7);
-        assert_eq!(fs::read_to_string(&result).unwrap(), "seven steps");
-    }
-
-    #[test]
     fn of_many_that_start_at_once_one_gets_the_folder_and_the_others_wait() {
         let temporary = tempfile::tempdir().unwrap();
         let (spec, tasks) = study();
@@ -222,16 +190,5 @@ mod tests {
         fs::remove_file(folder.path().join("study.toml")).unwrap();
         claim(&spec, &tasks, &folder).unwrap();
         assert!(folder.path().join("study.toml").exists());
-    }
-
-    #[test]
-    fn a_folder_with_other_things_in_it_is_left_alone() {
-        let temporary = tempfile::tempdir().unwrap();
-        let folder = StudyFolder::at(temporary.path());
-        fs::write(folder.path().join("thesis.txt"), "mine").unwrap();
-        let (spec, tasks) = study();
-        let error = claim(&spec, &tasks, &folder).unwrap_err();
-        assert!(matches!(error, LabError::NotAStudy { .. }));
-        assert!(!folder.lock().exists());
     }
 }
