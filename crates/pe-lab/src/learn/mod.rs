@@ -25,6 +25,8 @@ mod language;
 mod losses;
 mod model;
 mod schedule;
+#[cfg(test)]
+mod testing;
 mod training;
 
 pub use batch::{InputTensor, TensorBatch};
