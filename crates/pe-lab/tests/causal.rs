@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{NO_TRIAL, SMALL, good_in as good, json, run_in as ran, says};
+use common::{NO_TRIAL, SMALL, good_in as good, json, numbers, run_in as ran, says};
 use pe_lab::ask::{ModelSpec, Scheme, Tasks};
 use pe_lab::door::Entry;
 use pe_lab::learn::{Keep, Model, evaluate, generate};
@@ -23,15 +23,6 @@ fn refused(folder: &Path, line: &str) -> String {
     assert_eq!(code, 2, "{line}: {stdout}{stderr}");
     assert!(!folder.join("s").exists(), "{line}");
     stderr
-}
-
-/// Scores and losses of every trial.
-fn numbers(study: &Path) -> Vec<Value> {
-    let mut results = common::results(study);
-    results
-        .iter_mut()
-        .for_each(|result| drop(result["weights"].take()));
-    results
 }
 
 #[test]
