@@ -111,20 +111,11 @@ fn is_free(folder: &StudyFolder) -> Result<bool, LabError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ask::{Names, Plan, Seeds};
+    use crate::ask::Plan;
 
     fn study() -> (StudySpec, Tasks) {
-        let names = |list: &[&str]| {
-            let names = list.iter().map(|name| name.to_string());
-            Some(Names::These(names.collect()))
-        };
-        let plan = Plan {
-            schemes: names(&["none", "learned"]),
-            tasks: names(&["reverse", "digits"]),
-            seeds: Some(Seeds::These(vec![1, 2])),
-            ..Plan::default()
-        };
-        StudySpec::of(plan).unwrap()
+        let plan = "schemes = ['none', 'learned']\ntasks = ['reverse', 'digits']\nseeds = [1, 2]";
+        StudySpec::of(Plan::parse(plan).unwrap()).unwrap()
     }
 
     #[test]
