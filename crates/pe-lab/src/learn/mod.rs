@@ -41,4 +41,4 @@ pub use generation::{Generated, generate};
 pub use language::{LanguageScores, Scaled, Sliding, TEMPERATURE, Written, evaluate_language};
 pub use losses::CurvePoint;
 pub use model::{Model, TOKEN_STD, parameter_bits};
-pub use training::{Job, Trained, Watch, train};
+pub use training::{Job, OnHeldOut, Trained, Watch, train};
