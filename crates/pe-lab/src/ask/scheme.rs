@@ -71,7 +71,7 @@ impl TryFrom<Stored> for Scheme {
 
     fn try_from(stored: Stored) -> Result<Self, LabError> {
         let encoding = match scheme_entry(Named::read("scheme", &stored.name)?.name) {
-            Ok(entry) => entry.read(stored.encoding)?,
+            Ok(entry) => (entry.read)(stored.encoding)?,
             // That there is none is said where it is used, which is not always.
             Err(_) => Encoding::unknown(stored.encoding),
         };

@@ -78,18 +78,17 @@ fn a_prediction_does_not_depend_on_the_other_rows() {
         samples.iter().map(timed).collect()
     };
     let untimed = ["rotary", "randomized_rotary"].map(|name| (name, false));
-    let model = ModelSpec::default();
-    let with_times = Scheme::names_for(&Majority, &model).map(|name| (name, true));
+    let sizes = ModelSpec::default();
+    let with_times = Scheme::names_for(&Majority, &sizes).map(|name| (name, true));
     for (name, has_times) in untimed.into_iter().chain(with_times) {
-        let scheme = Scheme::by_name(name, &ModelSpec::default(), 64).unwrap();
-        if scheme.needs_grid() {
+        let model = model(&Majority, name);
+        if model.scheme().needs_grid() {
             continue;
         }
         let (set, longer) = match has_times {
             true => (timed(&set), timed(&longer)),
             false => (set.clone(), longer.clone()),
         };
-        let model = Model::init(&ModelSpec::default(), &Majority, &scheme, 1, &device).unwrap();
         let of = |samples: &[Sample]| {
             probabilities(&model, Readout::MeanPooled, samples, &device).unwrap()
         };
