@@ -150,6 +150,12 @@ fn what_no_decoder_can_have_is_refused_before_anything_runs() {
         ),
         ("--tasks text(causal)", "text is a decoder's task already"),
         (
+            "--tasks digits_32",
+            "digits_32 cannot be a decoder's task: it is about images",
+        ),
+        ("--tasks sort", "no task `sort`"),
+        ("--tasks sort(causal)", "no task `sort`"),
+        (
             "--tasks reverse --schemes rotary(scaling=dynamic)",
             "turns every key anew",
         ),
@@ -174,8 +180,8 @@ fn what_no_decoder_can_have_is_refused_before_anything_runs() {
         small(at, &all).1
     };
     says(
-        &planned("--tasks text --steps 2"),
-        &["tasks text for 2 steps"],
+        &planned("--tasks text,reverse(causal) --steps 2"),
+        &["tasks text for 2 steps, reverse(causal) for 2 steps"],
     );
     let all = planned("--tasks all --steps 1");
     assert!(

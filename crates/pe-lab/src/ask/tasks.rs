@@ -120,36 +120,3 @@ impl Tasks {
         })
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_task_is_a_decoders_by_its_name_or_says_why_not() {
-        let tasks = Tasks::default();
-        let of = |names: &[&str]| {
-            let names = names.iter().map(|name| name.to_string()).collect();
-            tasks.causal(names).map_err(|error| error.to_string())
-        };
-        // What is a decoder's already stays, whichever way.
-        assert_eq!(
-            of(&["addition", "reverse(causal)", "text"]).unwrap(),
-            ["addition(causal)", "reverse(causal)", "text"]
-        );
-        for (name, why) in [
-            ("digits", "about images"),
-            ("digits_32", "about images"),
-            ("co2", "about numbers"),
-            ("posmod4", "the same for every input of a length"),
-            ("sort", "no task `sort`"),
-        ] {
-            let said = of(&[name]).unwrap_err();
-            assert!(said.contains(why) && said.contains(name), "{said}");
-        }
-        let twice = tasks.get("text(causal)").map(|_| ()).unwrap_err();
-        assert!(twice.to_string().contains("a decoder's task already"));
-        let unknown = tasks.get("sort(causal)").map(|_| ()).unwrap_err();
-        assert!(unknown.to_string().contains("no task `sort`"), "{unknown}");
-    }
-}
