@@ -10,25 +10,11 @@ use crate::names::did_you_mean;
 /// An error of the laboratory.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// A task name that does not exist.
-    #[error("there is no task `{name}`{}; the tasks are: {}", did_you_mean(name, known), known.join(", "))]
-    UnknownTask {
-        /// The name that was given.
-        name: String,
-        /// The names that exist.
-        known: Vec<String>,
-    },
-    /// A scheme name that does not exist.
-    #[error("there is no scheme `{name}`{}; the schemes are: {}", did_you_mean(name, known), known.join(", "))]
-    UnknownScheme {
-        /// The name that was given.
-        name: String,
-        /// The names that exist.
-        known: Vec<String>,
-    },
-    /// A device name that does not exist.
-    #[error("there is no device `{name}`{}; the devices are: {}", did_you_mean(name, known), known.join(", "))]
-    UnknownDevice {
+    /// A name that does not exist, of a task, a scheme, a device or a preset.
+    #[error("there is no {what} `{name}`{}; the {what}s are: {}", did_you_mean(name, known), known.join(", "))]
+    Unknown {
+        /// What it should be the name of.
+        what: &'static str,
         /// The name that was given.
         name: String,
         /// The names that exist.
@@ -201,9 +187,7 @@ impl LabError {
     /// The exit code of the program: 2 for wrong use, 1 for any other error.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::UnknownTask { .. }
-            | Self::UnknownScheme { .. }
-            | Self::UnknownDevice { .. }
+            Self::Unknown { .. }
             | Self::DeviceNotBuilt { .. }
             | Self::NoDevice { .. }
             | Self::Usage(_)

@@ -41,7 +41,7 @@
 //! erased            a module of any type behind one type
 //! door              the files of a study, without links and pipes
 //! task              imports rng
-//! data              imports task, door
+//! data              imports task, door, names
 //! error             imports data, names
 //! device            imports error
 //! folder            imports data, door

@@ -5,7 +5,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{NO_TRIAL, SMALL, good_in as good, json, run_in as ran, says};
+use common::{NO_TRIAL, SMALL, good_in as good, json, numbers, run_in as ran, says};
 use pe_lab::ask::{ModelSpec, Scheme, Tasks};
 use pe_lab::door::Entry;
 use pe_lab::learn::{Keep, Model, evaluate, generate};
@@ -23,15 +23,6 @@ fn refused(folder: &Path, line: &str) -> String {
     assert_eq!(code, 2, "{line}: {stdout}{stderr}");
     assert!(!folder.join("s").exists(), "{line}");
     stderr
-}
-
-/// Scores and losses of every trial.
-fn numbers(study: &Path) -> Vec<Value> {
-    let mut results = common::results(study);
-    results
-        .iter_mut()
-        .for_each(|result| drop(result["weights"].take()));
-    results
 }
 
 #[test]
@@ -159,6 +150,12 @@ fn what_no_decoder_can_have_is_refused_before_anything_runs() {
         ),
         ("--tasks text(causal)", "text is a decoder's task already"),
         (
+            "--tasks digits_32",
+            "digits_32 cannot be a decoder's task: it is about images",
+        ),
+        ("--tasks sort", "no task `sort`"),
+        ("--tasks sort(causal)", "no task `sort`"),
+        (
             "--tasks reverse --schemes rotary(scaling=dynamic)",
             "turns every key anew",
         ),
@@ -183,8 +180,8 @@ fn what_no_decoder_can_have_is_refused_before_anything_runs() {
         small(at, &all).1
     };
     says(
-        &planned("--tasks text --steps 2"),
-        &["tasks text for 2 steps"],
+        &planned("--tasks text,reverse(causal) --steps 2"),
+        &["tasks text for 2 steps, reverse(causal) for 2 steps"],
     );
     let all = planned("--tasks all --steps 1");
     assert!(

@@ -59,17 +59,18 @@ fn costs_are_measured_after_the_trials_and_reported() {
         }
     }
 
-    with_others(&out, 0.0);
+    // A tenth of a core is little enough.
+    with_others(&out, 0.1);
     let (stdout, _) = well(run(&["report", "--details"], &out));
     says(&stdout, &["costs on first_eq_last on flex"]);
     assert!(stdout.contains("score for cost:"), "{stdout}");
     for chart in ["cost-inside.svg", "cost-beyond.svg"] {
         assert!(out.join(chart).exists(), "{chart}");
     }
-    with_others(&out, 1.3);
+    with_others(&out, 0.2);
     let (stdout, _) = well(run(&["report", "--details"], &out));
     let said = stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    says(&said, &["kept up to 1.3 processor cores busy"]);
+    says(&said, &["kept up to 0.2 processor cores busy"]);
     assert!(!said.contains("score for cost:"), "{said}");
 
     fs::write(out.join("costs.json"), "{").unwrap();

@@ -12,8 +12,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Instant;
 
-use common::{succeeds, words};
-use serde_json::Value;
+use common::{numbers, succeeds, words};
 
 /// A table of so many rows with few and long tokens, so that a large file trains fast.
 fn table(folder: &Path, rows: usize) -> PathBuf {
@@ -44,15 +43,6 @@ fn study(data: &Path, out: &Path) -> Command {
     command.args(["--quiet", "--data"]).arg(data);
     command.arg("--out").arg(out);
     command
-}
-
-/// What the results say, times and weights aside.
-fn numbers(out: &Path) -> Vec<Value> {
-    let mut results = common::results(out);
-    results
-        .iter_mut()
-        .for_each(|result| drop(result["weights"].take()));
-    results
 }
 
 /// Has every trial run again.

@@ -1,101 +1,50 @@
 //! Short studies of small models show what is known about the schemes.
 
-use std::fs;
+mod common;
 
-use assert_cmd::Command;
-use serde_json::Value;
+use common::{compare, scored, succeeds};
+use tempfile::TempDir;
 
 /// Large enough to learn each task within a few hundred steps.
-const MODEL: [&str; 12] = [
-    "--d-model",
-    "32",
-    "--layers",
-    "1",
-    "--heads",
-    "2",
-    "--d-ff",
-    "64",
-    "--batch-size",
-    "32",
-    "--lr",
-    "0.008",
-];
+const MODEL: &str = "--d-model 32 --layers 1 --heads 2 --d-ff 64 --batch-size 32 --lr 0.008";
 
-/// The accuracy and the floor of a scheme at a length, one pair per seed.
-fn scores(jsonl: &str, scheme: &str, length: u64) -> Vec<(f64, f64)> {
-    let results = jsonl
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap());
-    results
-        .filter(|result| result["spec"]["scheme"]["name"] == scheme)
-        .flat_map(|result| {
-            let scores = result["outcome"]["finished"]["scores"]
-                .as_array()
-                .unwrap()
-                .clone();
-            scores
-                .into_iter()
-                .filter(|score| score["length"] == length)
-                .collect::<Vec<_>>()
-        })
-        .map(|score| {
-            (
-                score["accuracy"].as_f64().unwrap(),
-                score["floor"].as_f64().unwrap(),
-            )
-        })
-        .collect()
-}
-
-fn study(task: &str, schemes: &str, steps: &str) -> String {
+/// A study of one seed.
+fn study(task: &str, schemes: &str, steps: &str) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
-    Command::new(assert_cmd::cargo::cargo_bin!("pe-lab"))
-        .args([
-            "compare",
-            "--tasks",
-            task,
-            "--schemes",
-            schemes,
-            "--seeds",
-            "2,",
-        ])
-        .args(MODEL)
-        .args(["--quiet", "--steps", steps, "--out"])
-        .arg(&out)
-        .assert()
-        .success();
-    fs::read_to_string(out.join("results.jsonl")).unwrap()
+    let flags = format!("--tasks {task} --schemes {schemes} --seeds 2, --quiet --steps {steps}");
+    succeeds(&mut compare(&format!("{flags} {MODEL}"), folder.path()));
+    folder
 }
 
-/// The one seed's score and its floor.
-fn score(results: &str, scheme: &str, length: u64) -> (f64, f64) {
-    let [score] = scores(results, scheme, length)[..] else {
-        panic!("one seed, one score: {scheme} at {length}")
+/// The accuracy of a scheme at a length, and its floor.
+fn score(study: &TempDir, scheme: &str, length: u64) -> (f64, f64) {
+    let of = |name| match scored(study.path(), scheme, &length.to_string(), name)[..] {
+        [of_one_seed] => of_one_seed,
+        _ => panic!("one seed, one score: {scheme} at {length}"),
     };
-    score
+    (of("accuracy"), of("floor"))
 }
 
 #[test]
 fn digits_need_positions() {
-    let results = study("digits", "none,sinusoidal,learned", "200");
-    let (none, floor) = score(&results, "none", 64);
+    let study = study("digits", "none,sinusoidal,learned", "200");
+    let (none, floor) = score(&study, "none", 64);
     assert!(none < 0.5 && none > floor, "none: {none}, floor {floor}");
     for scheme in ["sinusoidal", "learned"] {
-        let (accuracy, _) = score(&results, scheme, 64);
+        let (accuracy, _) = score(&study, scheme, 64);
         assert!(accuracy > 0.7, "{scheme}: {accuracy}");
     }
 }
 
 #[test]
 fn the_control_needs_no_positions_and_is_hurt_by_them_beyond_training() {
-    let results = study("majority", "none,sinusoidal", "600");
+    let study = study("majority", "none,sinusoidal", "600");
     for length in [10, 20, 40, 80] {
-        let (none, _) = score(&results, "none", length);
+        let (none, _) = score(&study, "none", length);
         assert!(none > 0.95, "none at {length}: {none}");
     }
-    let (inside, _) = score(&results, "sinusoidal", 20);
-    let (beyond, _) = score(&results, "sinusoidal", 80);
+    let (inside, _) = score(&study, "sinusoidal", 20);
+    let (beyond, _) = score(&study, "sinusoidal", 80);
     assert!(
         inside > 0.95 && beyond < 0.9,
         "sinusoidal: {inside}, {beyond}"
@@ -104,19 +53,19 @@ fn the_control_needs_no_positions_and_is_hurt_by_them_beyond_training() {
 
 #[test]
 fn shifting_needs_positions_and_works_a_little_beyond_training() {
-    let results = study("shift3", "none,sinusoidal,learned", "600");
+    let study = study("shift3", "none,sinusoidal,learned", "600");
     for length in [10, 20] {
-        let (none, floor) = score(&results, "none", length);
+        let (none, floor) = score(&study, "none", length);
         assert!(
             (none - floor).abs() < 0.05,
             "none at {length}: {none}, floor {floor}"
         );
     }
     for scheme in ["sinusoidal", "learned"] {
-        let (inside, _) = score(&results, scheme, 20);
+        let (inside, _) = score(&study, scheme, 20);
         assert!(inside > 0.95, "{scheme} at 20: {inside}");
-        let (near, _) = score(&results, scheme, 21);
-        let (far, _) = score(&results, scheme, 80);
+        let (near, _) = score(&study, scheme, 21);
+        let (far, _) = score(&study, scheme, 80);
         assert!(
             near > 0.9 && far < 0.6,
             "{scheme} at 21: {near}, at 80: {far}"

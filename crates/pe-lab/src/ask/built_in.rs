@@ -25,235 +25,185 @@ use crate::task::{
     PrevOccurrence, Reverse, SelectiveCopy, Shift3, Sort50, text,
 };
 
-/// A scheme that every laboratory has: a row of [`SCHEMES`].
-struct BuiltIn {
-    name: &'static str,
-    /// What it does and where it comes from.
-    about: &'static str,
-    /// How it differs here from its source.
-    here: Option<&'static str>,
-    positions: PositionsFrom,
-    /// Its configuration; without it that of the library's scheme of the same name.
-    make: Option<fn(&Sizes) -> PositionalConfig>,
+/// The scheme of the library with the same name: what it does and where it comes from.
+fn library(name: &'static str, about: &str) -> SchemeEntry {
+    SchemeEntry::new(name, about, move |sizes| sizes.library(name))
 }
 
-/// A scheme, which is that of the library with the same name unless it is [`made`](BuiltIn::made) in another way.
-const fn scheme(name: &'static str, about: &'static str) -> BuiltIn {
-    BuiltIn {
-        name,
-        about,
-        here: None,
-        positions: PositionsFrom::Order,
-        make: None,
-    }
-}
-
-impl BuiltIn {
-    const fn made(self, make: fn(&Sizes) -> PositionalConfig) -> Self {
-        Self {
-            make: Some(make),
-            ..self
-        }
-    }
-
-    const fn here(self, here: &'static str) -> Self {
-        Self {
-            here: Some(here),
-            ..self
-        }
-    }
-
-    const fn at_random_positions(self) -> Self {
-        Self {
-            positions: PositionsFrom::Draws,
-            ..self
-        }
-    }
-
-    fn entry(&'static self) -> SchemeEntry {
-        let make = move |sizes: &Sizes| match self.make {
-            Some(make) => Ok(make(sizes)),
-            None => sizes.library(self.name),
-        };
-        let entry = SchemeEntry::new(self.name, self.about, make).with_positions(self.positions);
-        match self.here {
-            Some(here) => entry.with_here(here),
-            None => entry,
-        }
-    }
+/// A scheme with a configuration of its own.
+fn made(name: &str, about: &str, make: fn(&Sizes) -> PositionalConfig) -> SchemeEntry {
+    SchemeEntry::new(name, about, move |sizes| Ok(make(sizes)))
 }
 
 /// The schemes, in the order in which they are listed.
-static SCHEMES: [BuiltIn; 28] = [
-    scheme(
-        "none",
-        "no positions at all: the control of every comparison",
-    ),
-    scheme(
-        "sinusoidal",
-        "a fixed pattern of sines and cosines, added (Vaswani et al. 2017)",
-    ),
-    scheme(
-        "learned",
-        "a trained vector for every position, added (Gehring et al. 2017; BERT, GPT-2)",
-    )
-    .here("it starts at N(0, 0.7), as large as the sinusoidal values")
-    // The mean square of the sinusoidal values is ½, so N(0, 0.7) is as large, and neither scheme has an advantage of
-    // size. Both are larger than the initial token embeddings. With N(0, 0.2), as large as the token embeddings, the
-    // model learned `reverse` more slowly: an accuracy of 0.46 at 20 symbols, against 0.96 with N(0, 0.7) (seed 101,
-    // 1,500 steps, a peak learning rate of 1e-3).
-    .made(|sizes| {
-        let table = LearnedPositionalEmbeddingConfig::new(sizes.d_model, sizes.max_len);
-        Learned(table.with_init(normal(0.7)))
-    }),
-    scheme(
-        "rotary",
-        "queries and keys rotated by their position (RoPE; Su et al. 2021; Llama)",
-    ),
-    scheme(
-        "xpos",
-        "as rotary, and fading with distance (Sun et al. 2022; Toto 2 on half of a head)",
-    ),
-    scheme(
-        "pope",
-        "content says how long, positions say in which direction (PoPE; Gopalakrishnan et al. 2025; x-transformers)",
-    )
-    .here(
-        "phases start anywhere from −2π to 0, the paper's other choice: with phases of 0 the encoder could not tell left \
-         from right",
-    )
-    .made(|sizes| {
-        let pope = PopeConfig::new(sizes.d_head(), sizes.heads).with_max_len(sizes.max_len);
-        Pope(pope.with_init(any_phase()))
-    }),
-    scheme(
-        "fox",
-        "scores fall at each token by a gate of its hidden state, for causal tasks (FoX; Lin et al. 2025; flash-linear-attention)",
-    )
-    .made(|sizes| Fox(gates(sizes))),
-    scheme(
-        "fox_rotary",
-        "as fox and rotary together, for causal tasks (Lin et al. 2025)",
-    )
-    .made(|sizes| Fox(gates(sizes).with_rotary(rotary(sizes)))),
-    scheme(
-        "inkling",
-        "each token mixes trained scores of the distances to the left, by its hidden state (Inkling, Thinking Machines 2026)",
-    )
-    .here("keys farther away than the training length get no score, as those beyond 1,024 tokens there")
-    // A distance that no training has would have a score that nothing has trained.
-    .made(|sizes| {
-        let logits = InklingConfig::new(sizes.d_model, sizes.heads, sizes.layers);
-        let extent = sizes.trained_len.clamp(1, logits.extent);
-        Inkling(logits.with_extent(extent))
-    }),
-    scheme(
-        "alibi",
-        "scores fall linearly with distance (ALiBi; Press et al. 2021)",
-    )
-    .here(
-        "a variant, not the paper's own: a key to the right counts as half a step farther away, so that the encoder can \
-         tell left from right",
-    )
-    .made(|sizes| Alibi(AlibiConfig::new(sizes.heads).with_shape(AlibiShape::HalfStep))),
-    scheme(
-        "t5",
-        "a trained score for every range of distances, on each side (Raffel et al. 2020)",
-    )
-    .here("the scores start at N(0, 1), since these trainings are short")
-    .made(|sizes| T5(ranges_of_distances(sizes))),
-    scheme(
-        "kerple",
-        "scores fall along a trained function of distance, the same on both sides (Chi et al. 2022)",
-    ),
-    scheme(
-        "fire",
-        "scores from a small network of distance, the same on both sides (Li et al. 2023)",
-    ),
-    scheme(
-        "scaled_sinusoidal",
-        "as sinusoidal, times a trained number (Vaswani et al. 2017; Transformer-TTS)",
-    )
-    .made(|sizes| Sinusoidal(sinusoidal(sizes).with_gain(Gain::Learned(1.0)))),
-    scheme(
-        "randomized_sinusoidal",
-        "as sinusoidal, at random positions in ascending order (Ruoss et al. 2023)",
-    )
-    .at_random_positions()
-    .made(|sizes| Sinusoidal(sinusoidal(sizes))),
-    scheme(
-        "randomized_rotary",
-        "as rotary, at random positions in ascending order (Ruoss et al. 2023)",
-    )
-    .at_random_positions()
-    .made(|sizes| Rotary(rotary(sizes))),
-    scheme(
-        "sinusoidal_2d",
-        "as sinusoidal, half of it for the row and half for the column of a grid",
-    )
-    .made(|sizes| {
-        let axes = Some(Axes::HEIGHT_WIDTH);
-        Sinusoidal(SinusoidalPositionalEncodingConfig { axes, ..sinusoidal(sizes) })
-    }),
-    scheme(
-        "rotary_2d",
-        "as rotary, half of it by the row and half by the column of a grid",
-    )
-    .made(|sizes| {
-        let axes = Some(Axes::HEIGHT_WIDTH);
-        Rotary(RotaryPositionalEncodingConfig { axes, ..rotary(sizes) })
-    }),
-    scheme(
-        "shaw",
-        "queries against a trained vector for each of the nearest distances (Shaw et al. 2018)",
-    ),
-    scheme(
-        "transformer_xl",
-        "queries against projected sinusoids of the distance (Dai et al. 2019; Conformer)",
-    ),
-    scheme(
-        "deberta",
-        "queries and keys against trained vectors of ranges of distances (He et al. 2020)",
-    ),
-    scheme(
-        "fope",
-        "as rotary, and pairs turn by random mixtures of frequencies (FoPE; Hua et al. 2024)",
-    )
-    .here("frequencies are left out that make no whole turn in 7 tokens, where training has fewer")
-    // FoPE leaves out what makes no whole turn within the training length: with fewer than 7 tokens nothing would be left.
-    .made(|sizes| Fope(FopeConfig::new(sizes.d_head(), sizes.heads, sizes.trained_len.max(7)))),
-    scheme(
-        "cope",
-        "distances that count what a query looks at, to the left alone (Golovneva et al. 2024)",
-    ),
-    scheme(
-        "tape",
-        "as sinusoidal, its frequencies times width / training length (tAPE; Foumani et al. 2023)",
-    )
-    .made(|sizes| Sinusoidal(sinusoidal(sizes).with_formula(Formula::tape(sizes.trained_len)))),
-    scheme(
-        "tupe",
-        "words against words and trained positions against positions, apart (TUPE-A; Ke et al. 2021)",
-    )
-    .made(|sizes| Tupe(tupe(sizes))),
-    scheme(
-        "tupe_r",
-        "as tupe, and a trained score for every range of distances (TUPE-R; Ke et al. 2021)",
-    )
-    .here("the scores of distances start at N(0, 1), since these trainings are short")
-    .made(|sizes| Tupe(tupe(sizes).with_relative(ranges_of_distances(sizes)))),
-    scheme(
-        "erpe",
-        "a trained number for every distance, added to the weights after the softmax (eRPE; Foumani et al. 2023)",
-    )
-    .made(|sizes| Erpe(ErpeConfig::new(sizes.heads, longest_row(sizes)))),
-    scheme(
-        "time2vec",
-        "trained waves of the time and one line, added (Kazemi et al. 2019); time counts in training lengths",
-    )
-    // In a longer test the line goes on past 1.
-    .made(|sizes| Time2Vec(Time2VecConfig::new(sizes.d_model, sizes.trained_len as f64))),
-];
+const SCHEMES: fn() -> [SchemeEntry; 28] = || {
+    [
+        library(
+            "none",
+            "no positions at all: the control of every comparison",
+        ),
+        library(
+            "sinusoidal",
+            "a fixed pattern of sines and cosines, added (Vaswani et al. 2017)",
+        ),
+        // The mean square of the sinusoidal values is ½, so N(0, 0.7) is as large, and neither scheme has an advantage of
+        // size. Both are larger than the initial token embeddings. With N(0, 0.2), as large as the token embeddings, the
+        // model learned `reverse` more slowly: an accuracy of 0.46 at 20 symbols, against 0.96 with N(0, 0.7) (seed 101,
+        // 1,500 steps, a peak learning rate of 1e-3).
+        made(
+            "learned",
+            "a trained vector for every position, added (Gehring et al. 2017; BERT, GPT-2)",
+            |sizes| {
+                let table = LearnedPositionalEmbeddingConfig::new(sizes.d_model, sizes.max_len);
+                Learned(table.with_init(normal(0.7)))
+            },
+        )
+        .with_here("it starts at N(0, 0.7), as large as the sinusoidal values"),
+        library(
+            "rotary",
+            "queries and keys rotated by their position (RoPE; Su et al. 2021; Llama)",
+        ),
+        library(
+            "xpos",
+            "as rotary, and fading with distance (Sun et al. 2022; Toto 2 on half of a head)",
+        ),
+        made(
+            "pope",
+            "content says how long, positions say in which direction (PoPE; Gopalakrishnan et al. 2025; x-transformers)",
+            |sizes| {
+                let pope = PopeConfig::new(sizes.d_head(), sizes.heads).with_max_len(sizes.max_len);
+                Pope(pope.with_init(any_phase()))
+            },
+        )
+        .with_here("phases start anywhere from −2π to 0, the paper's other choice: with phases of 0 the encoder could not tell left \
+             from right"),
+        made(
+            "fox",
+            "scores fall at each token by a gate of its hidden state, for causal tasks (FoX; Lin et al. 2025; flash-linear-attention)",
+            |sizes| Fox(gates(sizes)),
+        ),
+        made(
+            "fox_rotary",
+            "as fox and rotary together, for causal tasks (Lin et al. 2025)",
+            |sizes| Fox(gates(sizes).with_rotary(rotary(sizes))),
+        ),
+        // A distance that no training has would have a score that nothing has trained.
+        made(
+            "inkling",
+            "each token mixes trained scores of the distances to the left, by its hidden state (Inkling, Thinking Machines 2026)",
+            |sizes| {
+                let logits = InklingConfig::new(sizes.d_model, sizes.heads, sizes.layers);
+                let extent = sizes.trained_len.clamp(1, logits.extent);
+                Inkling(logits.with_extent(extent))
+            },
+        )
+        .with_here("keys farther away than the training length get no score, as those beyond 1,024 tokens there"),
+        made(
+            "alibi",
+            "scores fall linearly with distance (ALiBi; Press et al. 2021)",
+            |sizes| Alibi(AlibiConfig::new(sizes.heads).with_shape(AlibiShape::HalfStep)),
+        )
+        .with_here("a variant, not the paper's own: a key to the right counts as half a step farther away, so that the encoder can \
+             tell left from right"),
+        made(
+            "t5",
+            "a trained score for every range of distances, on each side (Raffel et al. 2020)",
+            |sizes| T5(ranges_of_distances(sizes)),
+        )
+        .with_here("the scores start at N(0, 1), since these trainings are short"),
+        library(
+            "kerple",
+            "scores fall along a trained function of distance, the same on both sides (Chi et al. 2022)",
+        ),
+        library(
+            "fire",
+            "scores from a small network of distance, the same on both sides (Li et al. 2023)",
+        ),
+        made(
+            "scaled_sinusoidal",
+            "as sinusoidal, times a trained number (Vaswani et al. 2017; Transformer-TTS)",
+            |sizes| Sinusoidal(sinusoidal(sizes).with_gain(Gain::Learned(1.0))),
+        ),
+        made(
+            "randomized_sinusoidal",
+            "as sinusoidal, at random positions in ascending order (Ruoss et al. 2023)",
+            |sizes| Sinusoidal(sinusoidal(sizes)),
+        )
+        .with_positions(PositionsFrom::Draws),
+        made(
+            "randomized_rotary",
+            "as rotary, at random positions in ascending order (Ruoss et al. 2023)",
+            |sizes| Rotary(rotary(sizes)),
+        )
+        .with_positions(PositionsFrom::Draws),
+        made(
+            "sinusoidal_2d",
+            "as sinusoidal, half of it for the row and half for the column of a grid",
+            |sizes| {
+                let axes = Some(Axes::HEIGHT_WIDTH);
+                Sinusoidal(SinusoidalPositionalEncodingConfig { axes, ..sinusoidal(sizes) })
+            },
+        ),
+        made(
+            "rotary_2d",
+            "as rotary, half of it by the row and half by the column of a grid",
+            |sizes| {
+                let axes = Some(Axes::HEIGHT_WIDTH);
+                Rotary(RotaryPositionalEncodingConfig { axes, ..rotary(sizes) })
+            },
+        ),
+        library(
+            "shaw",
+            "queries against a trained vector for each of the nearest distances (Shaw et al. 2018)",
+        ),
+        library(
+            "transformer_xl",
+            "queries against projected sinusoids of the distance (Dai et al. 2019; Conformer)",
+        ),
+        library(
+            "deberta",
+            "queries and keys against trained vectors of ranges of distances (He et al. 2020)",
+        ),
+        // FoPE leaves out what makes no whole turn within the training length: with fewer than 7 tokens nothing would be left.
+        made(
+            "fope",
+            "as rotary, and pairs turn by random mixtures of frequencies (FoPE; Hua et al. 2024)",
+            |sizes| Fope(FopeConfig::new(sizes.d_head(), sizes.heads, sizes.trained_len.max(7))),
+        )
+        .with_here("frequencies are left out that make no whole turn in 7 tokens, where training has fewer"),
+        library(
+            "cope",
+            "distances that count what a query looks at, to the left alone (Golovneva et al. 2024)",
+        ),
+        made(
+            "tape",
+            "as sinusoidal, its frequencies times width / training length (tAPE; Foumani et al. 2023)",
+            |sizes| Sinusoidal(sinusoidal(sizes).with_formula(Formula::tape(sizes.trained_len))),
+        ),
+        made(
+            "tupe",
+            "words against words and trained positions against positions, apart (TUPE-A; Ke et al. 2021)",
+            |sizes| Tupe(tupe(sizes)),
+        ),
+        made(
+            "tupe_r",
+            "as tupe, and a trained score for every range of distances (TUPE-R; Ke et al. 2021)",
+            |sizes| Tupe(tupe(sizes).with_relative(ranges_of_distances(sizes))),
+        )
+        .with_here("the scores of distances start at N(0, 1), since these trainings are short"),
+        made(
+            "erpe",
+            "a trained number for every distance, added to the weights after the softmax (eRPE; Foumani et al. 2023)",
+            |sizes| Erpe(ErpeConfig::new(sizes.heads, longest_row(sizes))),
+        ),
+        // In a longer test the line goes on past 1.
+        made(
+            "time2vec",
+            "trained waves of the time and one line, added (Kazemi et al. 2019); time counts in training lengths",
+            |sizes| Time2Vec(Time2VecConfig::new(sizes.d_model, sizes.trained_len as f64)),
+        ),
+    ]
+};
 
 fn sinusoidal(sizes: &Sizes) -> SinusoidalPositionalEncodingConfig {
     SinusoidalPositionalEncodingConfig::new(sizes.d_model).with_max_len(sizes.max_len)
@@ -308,9 +258,7 @@ impl Lab {
     }
 
     fn with_schemes(self) -> Self {
-        SCHEMES
-            .iter()
-            .fold(self, |lab, scheme| lab.scheme_entry(scheme.entry()))
+        SCHEMES().into_iter().fold(self, Lab::scheme_entry)
     }
 
     /// Apart are a text, which takes longer than all others together; a forecast, whose error has no bound, so that a mean
@@ -327,8 +275,8 @@ impl Lab {
             .task(MissingDuplicate)
             .task(Mqar)
             .task(Passkey)
-            .task(Addition)
-            .task(AdditionReversed)
+            .task(Addition {})
+            .task(AdditionReversed {})
             .task(OddsFirst)
             .task(SelectiveCopy)
             .task(Counting)

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt::Debug;
+use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -212,62 +213,14 @@ impl Encoding {
         let scheme = self.init(&Device::flex());
         scheme.is_ok_and(|scheme| scheme.as_embed().is_some())
     }
+}
 
-    /// As [`SchemeConfig::settings`].
-    pub fn settings(&self) -> Vec<String> {
-        self.0.settings()
-    }
+/// What a [`SchemeConfig`] says is said of it without its type.
+impl Deref for Encoding {
+    type Target = dyn AnyConfig;
 
-    /// As [`SchemeConfig::with_setting`].
-    ///
-    /// # Errors
-    ///
-    /// Which values it takes.
-    pub fn with_setting(&self, name: &str, value: f64) -> Result<Self, String> {
-        self.0.with_setting(name, value)
-    }
-
-    /// As [`SchemeConfig::with_word`].
-    ///
-    /// # Errors
-    ///
-    /// Which values it takes.
-    pub(super) fn with_word(&self, name: &str, word: &str, sizes: &Sizes) -> Result<Self, String> {
-        self.0.with_word(name, word, sizes)
-    }
-
-    /// As [`SchemeConfig::follows_length`].
-    pub fn follows_length(&self) -> bool {
-        self.0.follows_length()
-    }
-
-    /// As [`SchemeConfig::axes`].
-    pub fn axes(&self) -> Option<Axes> {
-        self.0.axes()
-    }
-
-    /// As [`SchemeConfig::takes_times`].
-    pub fn takes_times(&self) -> bool {
-        self.0.takes_times()
-    }
-
-    /// As [`SchemeConfig::longest`].
-    pub fn longest(&self) -> Option<usize> {
-        self.0.longest()
-    }
-
-    /// As [`SchemeConfig::token_positions`].
-    pub fn token_positions(&self, tokens: &[usize], draw: u64) -> Option<Vec<usize>> {
-        self.0.token_positions(tokens, draw)
-    }
-
-    /// As [`SchemeConfig::with_scaling`].
-    pub fn with_scaling(&self, scaling: RopeScaling) -> Option<Self> {
-        self.0.with_scaling(scaling)
-    }
-
-    fn data(&self) -> Value {
-        self.0.data()
+    fn deref(&self) -> &Self::Target {
+        &*self.0
     }
 }
 
@@ -314,7 +267,8 @@ pub(super) fn guarded<T>(
 }
 
 /// [`SchemeConfig`], without its type.
-trait AnyConfig: Debug + Send + Sync {
+#[allow(missing_docs, reason = "each method is that of `SchemeConfig`")]
+pub trait AnyConfig: Debug + Send + Sync {
     fn as_any(&self) -> &dyn Any;
     fn data(&self) -> Value;
     fn init(&self, device: &Device) -> Result<Erased<dyn Positional>, PositionError>;

@@ -65,7 +65,8 @@ pub struct SchemeEntry {
     pub(super) here: Option<String>,
     pub(super) positions: PositionsFrom,
     make: Box<Make>,
-    read: fn(Value) -> Result<Encoding, LabError>,
+    /// Reads its configuration from data.
+    pub(super) read: fn(Value) -> Result<Encoding, LabError>,
 }
 
 impl SchemeEntry {
@@ -104,11 +105,6 @@ impl SchemeEntry {
     pub(super) fn make(&self, sizes: &Sizes) -> Result<Encoding, LabError> {
         let what = format!("the scheme {}", self.name);
         guarded(&what, || Ok((self.make)(sizes)?))
-    }
-
-    /// Its configuration, read from data.
-    pub(super) fn read(&self, data: Value) -> Result<Encoding, LabError> {
-        (self.read)(data)
     }
 }
 

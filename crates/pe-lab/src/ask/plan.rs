@@ -16,7 +16,6 @@ use super::settings::whole_names;
 use super::steps::StepCount;
 use crate::data::{self, Objective, Reading, Source};
 use crate::error::LabError;
-use crate::names::did_you_mean;
 
 /// The most bytes of a `study.toml`.
 const MOST_BYTES: u64 = 16 << 20;
@@ -363,18 +362,15 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// [`LabError::Usage`], which lists the presets.
+    /// [`LabError::Unknown`], which lists the presets.
     pub fn preset(name: &str) -> Result<Self, LabError> {
         let (_, text) = PRESETS
             .iter()
             .find(|(known, _)| *known == name)
-            .ok_or_else(|| {
-                let names = PRESETS.map(|(name, _)| name.to_string());
-                LabError::Usage(format!(
-                    "there is no preset `{name}`{}; the presets are: {}",
-                    did_you_mean(name, &names),
-                    names.join(", ")
-                ))
+            .ok_or_else(|| LabError::Unknown {
+                what: "preset",
+                name: name.into(),
+                known: PRESETS.map(|(name, _)| name.into()).into(),
             })?;
         Self::parse(text)
     }
@@ -420,40 +416,38 @@ impl Plan {
             }
             steps
         });
-        // How a file is read goes with the file.
-        let kept = match data_or_tasks {
-            true => Self::default(),
-            false => Self {
-                test: self.test,
-                folds: self.folds,
-                tokenizer: self.tokenizer,
-                labels: self.labels,
-                reading: self.reading,
-                ..Self::default()
-            },
-        };
+        let mut below = Self { steps, ..self };
+        if data_or_tasks {
+            // How a file is read goes with the file.
+            below = Self {
+                tasks: None,
+                data: None,
+                test: None,
+                folds: None,
+                tokenizer: None,
+                labels: None,
+                reading: None,
+                ..below
+            };
+        }
         Self {
-            schemes: over.schemes.or(self.schemes),
-            tasks: if data_or_tasks {
-                over.tasks
-            } else {
-                self.tasks
-            },
-            causal: over.causal.or(self.causal),
-            data: if data_or_tasks { over.data } else { self.data },
-            test: over.test.or(kept.test),
-            folds: over.folds.or(kept.folds),
-            tokenizer: over.tokenizer.or(kept.tokenizer),
-            labels: over.labels.or(kept.labels),
-            reading: over.reading.or(kept.reading),
-            seeds: over.seeds.or(self.seeds),
-            until: over.until.or(self.until),
-            steps: over.steps.or(steps),
-            tune: over.tune.or(self.tune),
-            device: over.device.or(self.device),
-            recipe: over.recipe.or(self.recipe),
-            model: over.model.or(self.model),
-            test_scalings: over.test_scalings.or(self.test_scalings),
+            schemes: over.schemes.or(below.schemes),
+            tasks: over.tasks.or(below.tasks),
+            causal: over.causal.or(below.causal),
+            data: over.data.or(below.data),
+            test: over.test.or(below.test),
+            folds: over.folds.or(below.folds),
+            tokenizer: over.tokenizer.or(below.tokenizer),
+            labels: over.labels.or(below.labels),
+            reading: over.reading.or(below.reading),
+            seeds: over.seeds.or(below.seeds),
+            until: over.until.or(below.until),
+            steps: over.steps.or(below.steps),
+            tune: over.tune.or(below.tune),
+            device: over.device.or(below.device),
+            recipe: over.recipe.or(below.recipe),
+            model: over.model.or(below.model),
+            test_scalings: over.test_scalings.or(below.test_scalings),
         }
     }
 }

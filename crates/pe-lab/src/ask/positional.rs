@@ -129,20 +129,13 @@ fn with_scaling_of(
     config: &PositionalConfig,
     with: impl FnOnce(RopeScaling) -> Result<RopeScaling, String>,
 ) -> Result<PositionalConfig, String> {
-    match config {
-        PositionalConfig::Rotary(RotaryPositionalEncodingConfig {
-            scaling: Some(scaling),
-            ..
-        }) => {
-            let PositionalConfig::Rotary(rotary) = config.clone() else {
-                return Ok(config.clone());
-            };
-            Ok(PositionalConfig::Rotary(
-                rotary.with_scaling(with(scaling.clone())?),
-            ))
-        }
-        _ => Err("given with a scaling, such as scaling=yarn".into()),
-    }
+    let scaled = match config {
+        PositionalConfig::Rotary(rotary) => Some(rotary).zip(rotary.scaling.clone()),
+        _ => None,
+    };
+    let (rotary, scaling) = scaled.ok_or("given with a scaling, such as scaling=yarn")?;
+    let scaled = rotary.clone().with_scaling(with(scaling)?);
+    Ok(PositionalConfig::Rotary(scaled))
 }
 
 /// The columns that turn make pairs, so their number is even.

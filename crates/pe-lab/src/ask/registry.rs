@@ -45,10 +45,11 @@ pub(super) fn schemes() -> &'static [SchemeEntry] {
 ///
 /// # Errors
 ///
-/// [`LabError::UnknownScheme`], which lists the names that exist.
+/// [`LabError::Unknown`], which lists the names that exist.
 pub(super) fn scheme_entry(name: &str) -> Result<&'static SchemeEntry, LabError> {
     let found = schemes().iter().find(|entry| entry.name == name);
-    found.ok_or_else(|| LabError::UnknownScheme {
+    found.ok_or_else(|| LabError::Unknown {
+        what: "scheme",
         name: name.to_string(),
         known: schemes().iter().map(|entry| entry.name.clone()).collect(),
     })

@@ -71,7 +71,7 @@ impl TryFrom<Stored> for Scheme {
 
     fn try_from(stored: Stored) -> Result<Self, LabError> {
         let encoding = match scheme_entry(Named::read("scheme", &stored.name)?.name) {
-            Ok(entry) => entry.read(stored.encoding)?,
+            Ok(entry) => (entry.read)(stored.encoding)?,
             // That there is none is said where it is used, which is not always.
             Err(_) => Encoding::unknown(stored.encoding),
         };
@@ -167,7 +167,7 @@ impl Scheme {
     ///
     /// # Errors
     ///
-    /// [`LabError::UnknownScheme`] lists the names that exist; [`LabError::Usage`] when the scheme does not have
+    /// [`LabError::Unknown`] lists the names that exist; [`LabError::Usage`] when the scheme does not have
     /// a setting, or does not take its value; [`LabError::Position`] when the encoding does not fit the sizes.
     pub fn by_name(name: &str, model: &ModelSpec, max_tokens: usize) -> Result<Self, LabError> {
         Self::for_lengths(name, model, max_tokens.into())

@@ -6,42 +6,19 @@ use super::sizes::Sizes;
 use crate::error::LabError;
 use crate::names::did_you_mean;
 
-/// A setting of the layers, which schemes have beside those of their own configuration.
-struct OfLayers {
-    name: &'static str,
-    /// Whether it is for schemes alone that act in the layers.
-    needs_layers: bool,
-    /// Sets it; the error says which values it takes.
-    apply: fn(&mut LayerRecipe, f64) -> Result<(), String>,
-}
+/// The settings of the layers, which schemes have beside those of their own configuration, in the order in which they stand in a
+/// name. The first is for schemes alone that act in the layers.
+const OF_LAYERS: [&str; 3] = ["nope_every", "window", "global_every"];
 
-/// Every setting of the layers, in the order in which they stand in a name.
-const OF_LAYERS: [OfLayers; 3] = [
-    OfLayers {
-        name: "nope_every",
-        needs_layers: true,
-        apply: |layers, every| {
-            layers.nope_every = Some(whole(every, 2)?);
-            Ok(())
-        },
-    },
-    OfLayers {
-        name: "window",
-        needs_layers: false,
-        apply: |layers, window| {
-            layers.window = Some(whole(window, 1)?);
-            Ok(())
-        },
-    },
-    OfLayers {
-        name: "global_every",
-        needs_layers: false,
-        apply: |layers, every| {
-            layers.global_every = Some(whole(every, 2)?);
-            Ok(())
-        },
-    },
-];
+/// Sets one of [`OF_LAYERS`]; the error says which values it takes.
+fn set_of_layers(layers: &mut LayerRecipe, name: &str, value: f64) -> Result<(), String> {
+    match name {
+        "nope_every" => layers.nope_every = Some(whole(value, 2)?),
+        "window" => layers.window = Some(whole(value, 1)?),
+        _ => layers.global_every = Some(whole(value, 2)?),
+    }
+    Ok(())
+}
 
 /// The value of a setting.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -174,14 +151,14 @@ impl<'a> Named<'a> {
             return Ok(self.to_string());
         }
         let own = encoding.settings();
-        let acts_in_layers = encoding.acts_in_layers();
-        let of_layers = OF_LAYERS
-            .iter()
-            .filter(|of| acts_in_layers || !of.needs_layers);
+        let of_layers = match encoding.acts_in_layers() {
+            true => &OF_LAYERS[..],
+            false => &OF_LAYERS[1..],
+        };
         let known: Vec<&str> = own
             .iter()
             .map(String::as_str)
-            .chain(of_layers.map(|of| of.name))
+            .chain(of_layers.iter().copied())
             .collect();
         // In the fixed order: some settings are about an earlier one.
         let place = |name: &str| known.iter().position(|known| *known == name);
@@ -190,22 +167,20 @@ impl<'a> Named<'a> {
             if !known.contains(name) {
                 return Err(no_setting("scheme", self.name, name, &known));
             }
-            let of_layers = OF_LAYERS.iter().find(|of| of.name == *name);
-            let applied = match (of_layers, value) {
-                (Some(of), Setting::Number(value)) => {
-                    (of.apply)(layers.get_or_insert_default(), *value)
+            let is_of_layers = OF_LAYERS.contains(name);
+            let changed = match value {
+                Setting::Number(value) if is_of_layers => {
+                    set_of_layers(layers.get_or_insert_default(), name, *value).map(|()| None)
                 }
-                (Some(_), Setting::Word(_)) => Err("a number".into()),
-                (None, Setting::Number(value)) => {
-                    let with = encoding.with_setting(name, *value);
-                    with.map(|changed| *encoding = changed)
-                }
-                (None, Setting::Word(word)) => {
-                    let with = encoding.with_word(name, word, sizes);
-                    with.map(|changed| *encoding = changed)
-                }
+                Setting::Word(_) if is_of_layers => Err("a number".into()),
+                Setting::Number(value) => encoding.with_setting(name, *value).map(Some),
+                Setting::Word(word) => encoding.with_word(name, word, sizes).map(Some),
             };
-            applied.map_err(|allowed| wrong_value(name, "scheme", self.name, value, &allowed))?;
+            let changed = changed
+                .map_err(|allowed| wrong_value(name, "scheme", self.name, value, &allowed))?;
+            if let Some(changed) = changed {
+                *encoding = changed;
+            }
         }
         Ok(self.to_string())
     }

@@ -160,10 +160,11 @@ impl StudySpec {
             .tasks
             .iter()
             .map(|task| (task.name.clone(), task.asked()));
-        let test = self.data.as_ref().and_then(|data| data.test.as_ref());
-        let tokenizer = self.data.as_ref().and_then(|data| data.tokenizer.as_ref());
-        let labels = self.data.as_ref().and_then(|data| data.labels.as_ref());
-        let reading = self.data.as_ref().map(|data| {
+        let data = self.data.as_ref();
+        let test = data.and_then(|data| data.test.as_ref());
+        let tokenizer = data.and_then(|data| data.tokenizer.as_ref());
+        let labels = data.and_then(|data| data.labels.as_ref());
+        let reading = data.map(|data| {
             let mut reading = data.reading.clone();
             // What a plan of a text leaves open is the next token.
             if data.format == Format::Text && reading.objective.is_none() {
@@ -173,11 +174,11 @@ impl StudySpec {
         });
         Plan {
             schemes: Some(Names::These(self.schemes.clone())),
-            tasks: self.data.is_none().then_some(Names::These(tasks)),
+            tasks: data.is_none().then_some(Names::These(tasks)),
             causal: None,
-            data: self.data.as_ref().map(StudyFolder::data_inside),
+            data: data.map(StudyFolder::data_inside),
             test: test.map(StudyFolder::test_inside),
-            folds: self.data.as_ref().and_then(|data| data.folds),
+            folds: data.and_then(|data| data.folds),
             tokenizer: tokenizer.map(StudyFolder::tokenizer_inside),
             labels: labels.map(StudyFolder::labels_inside),
             seeds: Some(Seeds::These(self.seeds.clone())),
@@ -245,16 +246,11 @@ impl StudySpec {
     /// earlier ones first. A task of both is trained for the steps of this study if they were asked for, and
     /// otherwise for those of the earlier one. What the earlier one had is recorded.
     pub fn grown_from(mut self, earlier: &Self, steps_asked: bool) -> Self {
-        for task in &mut self.tasks {
-            let before = earlier.tasks.iter().find(|known| known.name == task.name);
-            if let (Some(before), false) = (before, steps_asked) {
-                task.clone_from(before);
-            }
-        }
         let mut tasks = earlier.tasks.clone();
         for task in self.tasks {
             match tasks.iter_mut().find(|known| known.name == task.name) {
-                Some(known) => *known = task,
+                Some(known) if steps_asked => *known = task,
+                Some(_) => {}
                 None => tasks.push(task),
             }
         }

@@ -88,7 +88,7 @@ impl Tasks {
     ///
     /// # Errors
     ///
-    /// [`LabError::UnknownTask`], which lists the names that exist; [`LabError::Usage`] for a setting that the task does not have
+    /// [`LabError::Unknown`], which lists the names that exist; [`LabError::Usage`] for a setting that the task does not have
     /// or a value that it does not take, and with the reason why a task cannot be a decoder's.
     pub fn get(&self, name: &str) -> Result<Arc<dyn Task>, LabError> {
         if let (None, Some(plain)) = (&self.data, plain_name(name)) {
@@ -110,55 +110,13 @@ impl Tasks {
             }
             _ => of(name),
         };
-        task.ok_or_else(|| LabError::UnknownTask {
+        task.ok_or_else(|| LabError::Unknown {
+            what: "task",
             name: name.to_string(),
             known: match &self.data {
                 Some(_) => self.names().collect(),
                 None => registry::task_names().map(String::from).collect(),
             },
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_task_is_a_decoders_by_its_name_or_says_why_not() {
-        let tasks = Tasks::default();
-        let of = |names: &[&str]| {
-            let names = names.iter().map(|name| name.to_string()).collect();
-            tasks.causal(names).map_err(|error| error.to_string())
-        };
-        // What is a decoder's already stays, whichever way.
-        assert_eq!(
-            of(&["addition", "reverse(causal)", "text"]).unwrap(),
-            ["addition(causal)", "reverse(causal)", "text"]
-        );
-        for (name, why) in [
-            ("digits", "about images"),
-            ("digits_32", "about images"),
-            ("co2", "about numbers"),
-            ("posmod4", "the same for every input of a length"),
-            ("sort", "no task `sort`"),
-        ] {
-            let said = of(&[name]).unwrap_err();
-            assert!(said.contains(why) && said.contains(name), "{said}");
-        }
-        let twice = tasks.get("text(causal)").map(|_| ()).unwrap_err();
-        assert!(twice.to_string().contains("a decoder's task already"));
-        let unknown = tasks.get("sort(causal)").map(|_| ()).unwrap_err();
-        assert!(unknown.to_string().contains("no task `sort`"), "{unknown}");
-    }
-
-    #[test]
-    fn an_unknown_name_lists_the_names() {
-        let error = Tasks::default().get("sort").map(|_| ()).unwrap_err();
-        let message = error.to_string();
-        assert!(
-            message.contains("`sort`") && message.contains("digits, reverse"),
-            "{message}"
-        );
     }
 }

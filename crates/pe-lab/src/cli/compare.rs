@@ -17,10 +17,11 @@ use super::sizes::Sizes;
 use super::terminal::print_line;
 use crate::ask::in_words as learning_rates;
 use crate::ask::{
-    Names, Plan, Seeds, Shard, StepCount, Steps, StudySpec, TestScaling, TrialSpec, Until,
+    Names, PRESETS, Plan, Scheme, Seeds, Shard, StepCount, Steps, StudySpec, TestScaling,
+    TrialSpec, Until, task_names,
 };
 use crate::console::tell;
-use crate::device::{self, Kind};
+use crate::device::{self, DEVICES, Kind};
 use crate::error::LabError;
 use crate::folder::{StudyFolder, is_there, read_json};
 use crate::report::Report;
@@ -39,7 +40,7 @@ pub struct CompareArgs {
     /// seeds, which prove smaller differences) or `lm` (language models of characters on a novel: six schemes, 3 seeds, 8
     /// minutes). Steps, recipe and model of a preset are for its tasks: with --data or other --tasks they are the usual
     /// ones. [default: the study in the folder of --out if there is one, standard with --data, otherwise quick]
-    #[arg(long, value_name = "NAME", value_parser = Known::presets())]
+    #[arg(long, value_name = "NAME", value_parser = Known::of(PRESETS.map(|(name, _)| name)))]
     preset: Option<String>,
     /// A file that describes the study, in place of a preset
     ///
@@ -60,7 +61,7 @@ pub struct CompareArgs {
     /// Tasks to train on, separated by commas (see `pe-lab tasks`)
     ///
     /// Such as "reverse,mqar(tokens=64,pairs=4)"; or `all`.
-    #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = Known::tasks(), hide_possible_values = true)]
+    #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = Known::with_all(task_names()), hide_possible_values = true)]
     tasks: Option<Vec<String>>,
     /// Train a decoder, which writes the answer token by token
     ///
@@ -72,7 +73,7 @@ pub struct CompareArgs {
     /// Schemes to compare, separated by commas (see `pe-lab schemes`)
     ///
     /// Such as "none,rotary(base=500000)"; or `all`.
-    #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = Known::schemes(), hide_possible_values = true)]
+    #[arg(long, value_delimiter = ',', value_name = "A,B", value_parser = Known::with_all(Scheme::names()), hide_possible_values = true)]
     schemes: Option<Vec<String>>,
     /// How often to repeat each training: a count, or seeds such as 7,9
     ///
@@ -134,7 +135,7 @@ pub struct CompareArgs {
     /// Where to compute (see `pe-lab devices`) [default: flex, the processor]
     ///
     /// BACKEND:CARD chooses a graphics card by a part of its name or by its number.
-    #[arg(long, value_name = "NAME", value_parser = Known::devices(), hide_possible_values = true)]
+    #[arg(long, value_name = "NAME", value_parser = Known::of(DEVICES.iter().map(|device| device.name)), hide_possible_values = true)]
     device: Option<String>,
     /// Run one part of the study only, part K of N, counted from 0
     ///

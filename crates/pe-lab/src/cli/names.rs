@@ -3,52 +3,20 @@
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command, Error};
 
-use crate::ask::{PRESETS, Scheme, networks, task_names};
-use crate::device::DEVICES;
-
 /// Takes any text, without the spaces around it. The help lists the names; one that does not exist is an
 /// error of the study, which says what may have been meant.
 #[derive(Clone)]
 pub(super) struct Known(Vec<String>);
 
 impl Known {
-    fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+    /// These names.
+    pub fn of<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         Self(names.into_iter().map(String::from).collect())
     }
 
-    /// The schemes, and `all`.
-    pub fn schemes() -> Self {
-        Self::new(["all"].into_iter().chain(Scheme::names()))
-    }
-
-    /// The schemes alone.
-    pub fn scheme() -> Self {
-        Self::new(Scheme::names())
-    }
-
-    /// The tasks, and `all`.
-    pub fn tasks() -> Self {
-        Self::new(["all"].into_iter().chain(task_names()))
-    }
-
-    /// The tasks alone.
-    pub fn task() -> Self {
-        Self::new(task_names())
-    }
-
-    /// The networks.
-    pub fn networks() -> Self {
-        Self::new(networks().map(|(name, _)| name))
-    }
-
-    /// The presets.
-    pub fn presets() -> Self {
-        Self::new(PRESETS.map(|(name, _)| name))
-    }
-
-    /// The devices.
-    pub fn devices() -> Self {
-        Self::new(DEVICES.iter().map(|device| device.name))
+    /// These names, and `all`.
+    pub fn with_all<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::of(["all"].into_iter().chain(names))
     }
 }
 

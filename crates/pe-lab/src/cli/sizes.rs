@@ -3,7 +3,7 @@
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 
 use super::names::Known;
-use crate::ask::{ModelSpec, Plan, Recipe};
+use crate::ask::{ModelSpec, Plan, Recipe, networks};
 
 /// Sizes of the model, and how it is trained: the flags that [`ModelSpec`] and [`Recipe`] declare. What is not given stays as in the
 /// preset or file, whose default is the reference model.
@@ -38,7 +38,9 @@ impl Args for Sizes {
         // They update a plan, so none of them has to be given.
         let command = command.next_help_heading("Model and training");
         let command = ModelSpec::augment_args_for_update(command);
-        let command = command.mut_arg("network", |flag| flag.value_parser(Known::networks()));
+        let command = command.mut_arg("network", |flag| {
+            flag.value_parser(Known::of(networks().map(|(name, _)| name)))
+        });
         Recipe::augment_args_for_update(command)
     }
 

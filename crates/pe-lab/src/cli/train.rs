@@ -14,8 +14,11 @@ use super::rows::Rows;
 use super::signals::{PATIENCE, on_stop};
 use super::sizes::Sizes;
 use super::terminal::{print_line, write_line};
-use crate::ask::{Names, Plan, Seeds, Steps, StudySpec, TaskSteps, Tasks, TrialSpec, Versions};
+use crate::ask::{
+    Names, Plan, Scheme, Seeds, Steps, StudySpec, TaskSteps, Tasks, TrialSpec, Versions, task_names,
+};
 use crate::console::tell;
+use crate::device::DEVICES;
 use crate::error::LabError;
 use crate::folder::{
     StudyFolder, TrialFolder, is_there, is_unfinished, names, read_json, remove_all,
@@ -36,7 +39,7 @@ pub struct TrainArgs {
     /// The task (see `pe-lab tasks`)
     ///
     /// Such as reverse or "mqar(tokens=64,pairs=4)".
-    #[arg(long, default_value = "reverse", value_name = "NAME", value_parser = Known::task(), hide_possible_values = true)]
+    #[arg(long, default_value = "reverse", value_name = "NAME", value_parser = Known::of(task_names()), hide_possible_values = true)]
     task: String,
     /// Train a decoder, which writes the answer token by token
     ///
@@ -49,7 +52,7 @@ pub struct TrainArgs {
     #[command(flatten)]
     rows: Rows,
     /// The scheme (see `pe-lab schemes`)
-    #[arg(long, default_value = "sinusoidal", value_name = "NAME", value_parser = Known::scheme(), hide_possible_values = true)]
+    #[arg(long, default_value = "sinusoidal", value_name = "NAME", value_parser = Known::of(Scheme::names()), hide_possible_values = true)]
     scheme: String,
     /// Where the random numbers start
     #[arg(long, default_value_t = 1, value_name = "N")]
@@ -60,7 +63,7 @@ pub struct TrainArgs {
     /// Where to compute (see `pe-lab devices`)
     ///
     /// BACKEND:CARD chooses a graphics card by a part of its name or by its number.
-    #[arg(long, default_value = "flex", value_name = "NAME", value_parser = Known::devices(), hide_possible_values = true)]
+    #[arg(long, default_value = "flex", value_name = "NAME", value_parser = Known::of(DEVICES.iter().map(|device| device.name)), hide_possible_values = true)]
     device: String,
     #[command(flatten)]
     sizes: Sizes,
@@ -68,7 +71,7 @@ pub struct TrainArgs {
     #[arg(long, default_value = "pe-lab-train", value_name = "FOLDER")]
     out: PathBuf,
     /// Go on with the training in the folder, from its last checkpoint
-    #[arg(long, conflicts_with_all = ["task", "causal", "data", "Rows", "ModelSpec", "Recipe", "scheme", "seed", "steps", "device"])]
+    #[arg(long, conflicts_with_all = ["task", "causal", "data", "Rows", "Reading", "ModelSpec", "Recipe", "scheme", "seed", "steps", "device"])]
     resume: bool,
 }
 

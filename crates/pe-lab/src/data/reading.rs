@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::Problem;
 use super::limits::MAX_TOKENS;
+use crate::names::one_of;
 
 /// What one token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,63 +85,136 @@ impl TokenKind {
 
 /// How labelled rows are read. The default reads a column or key `label`, and tokens in all the other columns
 /// of a table.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+///
+/// Without an objective the class of a row is predicted, and in a plain text masked characters; a [`Plan`](crate::ask::Plan) without
+/// one predicts the next token.
+///
+/// A field is a flag too, unless it is skipped, and its documentation is the help.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields)]
+#[command(next_display_order = 30)]
 pub struct Reading {
-    /// The column or the JSON key of the label.
+    /// The column of the label, or its key in JSON lines [default: label; with --causal, answer]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "COLUMN", hide_short_help = true)]
     pub label: Option<String>,
-    /// The column or the JSON key that holds the whole sequence.
+    /// The one column that holds the whole sequence, or its key in JSON lines [default in JSON lines: the
+    /// one of tokens, input_ids, text and sentence that is there; with --causal, prompt]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(
+        long,
+        value_name = "COLUMN",
+        conflicts_with = "columns",
+        hide_short_help = true
+    )]
     pub text: Option<String>,
-    /// The columns that hold the tokens, in this order. `a..b` stands for all columns from `a` to `b`.
+    /// The columns that hold the tokens, in this order; A..B names all columns from A to B [default: all but
+    /// the label]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_name = "A,B",
+        hide_short_help = true
+    )]
     pub columns: Option<Vec<String>>,
-    /// The column or the JSON key whose value says which rows stay together: those of one group are all trained on or
-    /// all held out.
+    /// The column, or the key in JSON lines, whose value says which rows stay together, such as a patient: all rows of a
+    /// group are trained on, or all are held out, in every division of the rows (the test, --folds, and what --tune and
+    /// --steps auto hold out)
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "COLUMN", hide_short_help = true)]
     pub group: Option<String>,
     /// What one token is.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(skip)]
     pub tokens: Option<TokenKind>,
-    /// What stands between the columns of a table.
+    /// What separates columns: one character, or one of the words `tab` and `space` (one blank or several) [default: a tab in a .tsv; otherwise the
+    /// first of , tab ; | that the first line holds]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "C", value_parser = delimiter, hide_short_help = true)]
     pub delimiter: Option<char>,
-    /// Whether the first line of a table is a row, so that the columns are called 1, 2, 3 and so on.
+    /// The first line is a row like the others; the columns are called 1, 2, 3 and so on
     #[serde(skip_serializing_if = "is_false")]
+    #[arg(long, hide_short_help = true)]
     pub no_header: bool,
-    /// Longer sequences are cut after this many tokens.
+    /// Cut sequences after this many tokens, and say how many were cut [default: a row of more than 512
+    /// tokens is an error]. Series: the longest window of the training [default: 32, or a
+    /// seventh of the rows of a short series]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub max_len: Option<usize>,
-    /// How many lines that cannot be used may be left out.
+    /// Leave out up to this many lines or images that cannot be used, and say which [default: 0]
     #[serde(skip_serializing_if = "is_zero")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 0,
+        hide_default_value = true,
+        hide_short_help = true
+    )]
     pub skip_bad: usize,
-    /// Whether the longest rows are trained on like all others, so that nothing is tested beyond the training
-    /// lengths.
+    /// Train on rows of every length. Without this the longest tenth of the rows is only tested, as data
+    /// beyond the training lengths
     #[serde(skip_serializing_if = "is_false")]
+    #[arg(long, hide_short_help = true)]
     pub no_beyond: bool,
-    /// What is to be predicted. Without it, the class of a row, and in a plain text masked characters; a [`Plan`](crate::ask::Plan)
-    /// without it predicts the next token.
+    /// What to predict: in a plain text the next token or masked characters [default: next]; of rows the class of a label, the
+    /// number that a label is, or an answer that is written, which is what --causal says [default: number if all labels are
+    /// numbers and not all are whole, else class]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "WHAT", value_parser = one_of(Objective::ALL), hide_short_help = true)]
     pub objective: Option<Objective>,
-    /// The tokens of a training window, where the next token is predicted.
+    /// The tokens of a training window of a plain text (also the task `text`) or of token ids; tests have up to 8
+    /// times as many
+    /// [default: 64]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub train_length: Option<usize>,
-    /// The column of a series that is to be predicted: its next number, or its class.
+    /// Series: the column to predict. Of numbers, it is the next one; of words, the class of each row. The rows
+    /// are in the order of time
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "COLUMN", hide_short_help = true)]
     pub target: Option<String>,
-    /// The column that says of which series a row is, where each series has a label.
+    /// Labelled series in a long table: the column, or the key in JSON lines, that says of which series a row is. All rows of
+    /// one series have its label (--label); the other columns, or those of --columns, are its channels
     #[serde(skip_serializing_if = "Option::is_none")]
+    // In the help it stands behind --labels.
+    #[arg(
+        long,
+        value_name = "COLUMN",
+        conflicts_with = "target",
+        hide_short_help = true,
+        display_order = 43
+    )]
     pub id: Option<String>,
-    /// The column of the times of a series.
+    /// Series: the column of the times, numbers or dates (2024-05-17, 2024-05-17T12:30), which become the
+    /// positions; A,B joins two columns, such as a year and a quarter [default: the one column of dates, or
+    /// else of numbers that rise by equal steps; without such a column the rows are at 0, 1, 2, …]. With --id it is also the
+    /// order of the rows of a series [default: the order of the file, at 0, 1, 2, …]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "COLUMN", hide_short_help = true)]
     pub time: Option<String>,
-    /// The side in pixels to which images are brought.
+    /// Images: bring all of them to N × N pixels [default: the commonest size, at most 64 pixels along its
+    /// longer side, and the nearest that patches divide]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub size: Option<usize>,
-    /// The side in pixels of the patches of images; of rows of numbers, how many steps make a token.
+    /// Images: the side of a patch in pixels; a patch is a token [default: about eight patches along the longer
+    /// side]. Rows of numbers: how many steps make a token, from 2 to 64 [default: one]
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub patch: Option<usize>,
+}
+
+/// Reads a delimiter: one character, or the name of one that is hard to write.
+fn delimiter(text: &str) -> Result<char, String> {
+    let mut characters = text.chars();
+    match (text, characters.next(), characters.next()) {
+        ("tab" | "\\t", ..) => Ok('\t'),
+        ("space", ..) => Ok(' '),
+        (_, Some(one), None) => Ok(one),
+        _ => Err("it takes one character, such as `;`, or one of the words tab and space".into()),
+    }
 }
 
 fn is_false(flag: &bool) -> bool {

@@ -193,33 +193,13 @@ fn drawn(shares: &[f64], rng: &mut HostRng) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ask::ModelSpec;
     use crate::learn::evaluate;
-    use crate::task::{About, Alphabet, NextToken, Reverse, Stream};
-
-    fn task() -> NextToken {
-        let tokens = (0..6_000_u32).map(|i| i * i % 23 % 7).collect();
-        let about = About {
-            name: "mine".into(),
-            about: String::new(),
-            source: String::new(),
-            token: "token".into(),
-            alphabet: Alphabet::Ids,
-        };
-        NextToken::new(about, Stream::Memory(tokens), 7, 16)
-            .unwrap()
-            .unwrap()
-    }
-
-    fn model(task: &dyn Task, scheme: &str) -> Model {
-        let scheme = Scheme::by_name(scheme, &ModelSpec::default(), task.max_tokens()).unwrap();
-        let device = Device::flex();
-        Model::init(&ModelSpec::default(), task, &scheme, 1, &device).unwrap()
-    }
+    use crate::learn::testing::{model, text};
+    use crate::task::Reverse;
 
     #[test]
     fn a_window_slid_by_all_that_is_scored_is_the_plain_test_at_the_training_length() {
-        let (task, device) = (task(), Device::flex());
+        let (task, device) = (text(), Device::flex());
         for scheme in ["sinusoidal", "alibi", "randomized_rotary"] {
             let model = model(&task, scheme);
             let scores = evaluate(&model, &task, &device, Keep::Scores).unwrap();
@@ -243,7 +223,7 @@ mod tests {
 
     #[test]
     fn rotary_alone_is_tested_with_scalings_that_change_it_beyond_training() {
-        let (task, device) = (task(), Device::flex());
+        let (task, device) = (text(), Device::flex());
         let plain = model(&task, "rotary");
         let scores = evaluate(&plain, &task, &device, Keep::Scores).unwrap();
         let usual = TestScaling::usual();
@@ -286,7 +266,7 @@ mod tests {
 
     #[test]
     fn scalings_of_the_test_have_factors_by_choice() {
-        let (task, device) = (task(), Device::flex());
+        let (task, device) = (text(), Device::flex());
         let of = |names: &[&str], scheme: &str| {
             let scaling = |name: &&str| TestScaling::try_from(name.to_string()).unwrap();
             let scalings: Vec<TestScaling> = names.iter().map(scaling).collect();
@@ -320,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_model_writes_the_same_text_each_time_and_starts_with_the_prompt() {
-        let (task, device) = (task(), Device::flex());
+        let (task, device) = (text(), Device::flex());
         let of = |scheme| write(&model(&task, scheme), &task, &device).unwrap();
         let written = of("rotary");
         assert_eq!(written, of("rotary"));

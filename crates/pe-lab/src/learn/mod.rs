@@ -25,6 +25,8 @@ mod language;
 mod losses;
 mod model;
 mod schedule;
+#[cfg(test)]
+mod testing;
 mod training;
 
 pub use batch::{InputTensor, TensorBatch};
@@ -39,4 +41,4 @@ pub use generation::{Generated, generate};
 pub use language::{LanguageScores, Scaled, Sliding, TEMPERATURE, Written, evaluate_language};
 pub use losses::CurvePoint;
 pub use model::{Model, TOKEN_STD, parameter_bits};
-pub use training::{Job, OnHeldOut, OnStep, Trained, Watch, train};
+pub use training::{Job, OnHeldOut, Trained, Watch, train};

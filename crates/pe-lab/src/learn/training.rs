@@ -55,16 +55,13 @@ pub struct Job<'a> {
     pub device: &'a Device,
 }
 
-/// Called after every step with the number of steps done and the loss of the last one.
-pub type OnStep<'a> = Box<dyn FnMut(usize, f64) + 'a>;
-
 /// Called after every test on held-out sequences with the losses of all of them so far.
 pub type OnHeldOut<'a> = Box<dyn FnMut(&[CurvePoint]) + 'a>;
 
 /// How a training reports its progress, whether it writes checkpoints, and what can stop it.
 pub struct Watch<'a> {
-    /// Called after every step.
-    pub on_step: OnStep<'a>,
+    /// Called after every step with the number of steps done and the loss of the last one.
+    pub on_step: Box<dyn FnMut(usize, f64) + 'a>,
     /// Called after every test on held-out sequences.
     pub on_held_out: OnHeldOut<'a>,
     /// The checkpoints to write, and the one to go on from. A trial of a study has none: it is short, and is run again if it

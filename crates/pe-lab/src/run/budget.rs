@@ -194,7 +194,7 @@ fn variant(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ask::{Names, Plan, Seeds, Steps};
+    use crate::ask::Plan;
 
     #[test]
     fn times_are_read_or_refused() {
@@ -219,18 +219,10 @@ mod tests {
         }
     }
 
-    /// Two tasks and two schemes; a trial takes a second, and another for every 100 steps.
-    fn study(tune: Option<usize>) -> (StudySpec, Tasks, TrialTimes) {
-        let names = |list: [&str; 2]| Some(Names::These(list.map(String::from).to_vec()));
-        let plan = Plan {
-            schemes: names(["none", "rotary"]),
-            tasks: names(["reverse", "majority"]),
-            seeds: Some(Seeds::Count(5)),
-            steps: Some(Steps::All(400.into())),
-            tune,
-            ..Plan::default()
-        };
-        let (spec, tasks) = StudySpec::of(plan).unwrap();
+    /// Two tasks; a trial takes a second, and another for every 100 steps.
+    fn study(more: &str) -> (StudySpec, Tasks, TrialTimes) {
+        let plan = format!("tasks = ['reverse', 'majority']\nsteps = 400\n{more}");
+        let (spec, tasks) = StudySpec::of(Plan::parse(&plan).unwrap()).unwrap();
         let trials = spec.trials(&tasks).unwrap();
         let costs = TrialTimes::flat(&trials, 1.0, 0.01);
         (spec, tasks, costs)
@@ -245,7 +237,9 @@ mod tests {
     }
 
     fn fit(seconds: f64, open: Open, tune: Option<usize>) -> Result<(usize, f64, f64), String> {
-        let (spec, tasks, costs) = study(tune);
+        let tune = tune.map_or(String::new(), |rates| format!("tune = {rates}"));
+        let two = format!("schemes = ['none', 'rotary']\nseeds = 5\n{tune}");
+        let (spec, tasks, costs) = study(&two);
         let fitting = with_left(seconds).fit(&spec, &tasks, &costs, open, |_| 2);
         let fitting = fitting.map_err(|error| error.to_string())?;
         assert!(fitting.seconds <= seconds);
@@ -301,15 +295,7 @@ mod tests {
     #[test]
     fn what_would_fit_is_said() {
         // Two tasks and three schemes at 25 % of 400 steps: 2 s a trial, so 18 s for three seeds, two at a time.
-        let names = ["none", "rotary", "alibi"].map(String::from).to_vec();
-        let plan = Plan {
-            schemes: Some(Names::These(names)),
-            tasks: Some(Names::These(vec!["reverse".into(), "majority".into()])),
-            steps: Some(Steps::All(400.into())),
-            ..Plan::default()
-        };
-        let (spec, tasks) = StudySpec::of(plan).unwrap();
-        let costs = TrialTimes::flat(&spec.trials(&tasks).unwrap(), 1.0, 0.01);
+        let (spec, tasks, costs) = study("schemes = ['none', 'rotary', 'alibi']");
         let said = |seconds: f64| {
             let fitting = with_left(seconds).fit(&spec, &tasks, &costs, Open::Both, |_| 2);
             fitting.unwrap_err().to_string()

@@ -111,20 +111,11 @@ fn is_free(folder: &StudyFolder) -> Result<bool, LabError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ask::{Names, Plan, Seeds};
+    use crate::ask::Plan;
 
     fn study() -> (StudySpec, Tasks) {
-        let names = |list: &[&str]| {
-            let names = list.iter().map(|name| name.to_string());
-            Some(Names::These(names.collect()))
-        };
-        let plan = Plan {
-            schemes: names(&["none", "learned"]),
-            tasks: names(&["reverse", "digits"]),
-            seeds: Some(Seeds::These(vec![1, 2])),
-            ..Plan::default()
-        };
-        StudySpec::of(plan).unwrap()
+        let plan = "schemes = ['none', 'learned']\ntasks = ['reverse', 'digits']\nseeds = [1, 2]";
+        StudySpec::of(Plan::parse(plan).unwrap()).unwrap()
     }
 
     #[test]
@@ -150,38 +141,6 @@ mod tests {
         assert!(message.contains("recipe, seeds"), "{message}");
         let kept: StudySpec = read_json(&folder.spec()).unwrap();
         assert_eq!(kept.seeds, [1, 2, 3]);
-    }
-
-    #[test]
-    fn trials_of_other_steps_are_kept_aside_and_taken_back() {
-        let temporary = tempfile::tempdir().unwrap();
-        let folder = StudyFolder::at(temporary.path());
-        let (mut spec, tasks) = study();
-        let leave = |steps: usize, text: &str| {
-            let mut trial = spec.trials(&tasks).unwrap()[0].clone();
-            trial.steps = steps;
-            let place = folder.trial(&trial.id());
-            fs::create_dir_all(place.path()).unwrap();
-            write_json(&place.spec(), &trial).unwrap();
-            fs::write(place.result(), text).unwrap();
-            place.result()
-        };
-        claim(&spec, &tasks, &folder).map(drop).unwrap();
-        let own = spec.tasks[0].steps;
-        let result = leave(own, "own steps");
-        let with = |spec: &mut StudySpec, steps| {
-            spec.tasks[0].steps = steps;
-            claim(spec, &tasks, &folder).map(drop).unwrap();
-        };
-        with(&mut spec.clone(), own);
-        assert_eq!(fs::read_to_string(&result).unwrap(), "own steps");
-        with(&mut spec.clone(), 7);
-        assert!(!result.exists());
-        leave(7, "seven steps");
-        with(&mut spec.clone(), own);
-        assert_eq!(fs::read_to_string(&result).unwrap(), "own steps");
-        with(&mut spec, 7);
-        assert_eq!(fs::read_to_string(&result).unwrap(), "seven steps");
     }
 
     #[test]
@@ -222,16 +181,5 @@ mod tests {
         fs::remove_file(folder.path().join("study.toml")).unwrap();
         claim(&spec, &tasks, &folder).unwrap();
         assert!(folder.path().join("study.toml").exists());
-    }
-
-    #[test]
-    fn a_folder_with_other_things_in_it_is_left_alone() {
-        let temporary = tempfile::tempdir().unwrap();
-        let folder = StudyFolder::at(temporary.path());
-        fs::write(folder.path().join("thesis.txt"), "mine").unwrap();
-        let (spec, tasks) = study();
-        let error = claim(&spec, &tasks, &folder).unwrap_err();
-        assert!(matches!(error, LabError::NotAStudy { .. }));
-        assert!(!folder.lock().exists());
     }
 }

@@ -57,30 +57,3 @@ impl Costs {
         self.others() <= QUIET
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn costs_are_to_be_compared_where_no_other_program_kept_a_core_busy() {
-        let costs = |others| Costs {
-            task: "x".into(),
-            device: "flex".into(),
-            machine: Machine::this(),
-            schemes: vec![SchemeCosts {
-                scheme: "none".into(),
-                at: vec![Cost {
-                    tokens: 10,
-                    batch_size: 2,
-                    step_ms: 1.0,
-                    prefill_ms: 1.0,
-                    decode_ms: None,
-                    peak_bytes: None,
-                    others: Some(others),
-                }],
-            }],
-        };
-        assert!(costs(0.1).quiet() && !costs(0.2).quiet());
-    }
-}

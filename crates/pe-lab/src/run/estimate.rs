@@ -237,19 +237,13 @@ fn seconds(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ask::{Names, Plan, Seeds, Steps, StudySpec};
+    use crate::ask::{Plan, StudySpec};
 
     #[test]
     fn what_was_not_measured_is_in_proportion() {
-        let names = |list: [&str; 2]| Some(Names::These(list.map(String::from).to_vec()));
-        let plan = Plan {
-            schemes: names(["none", "rotary"]),
-            tasks: names(["reverse", "digits"]),
-            seeds: Some(Seeds::Count(1)),
-            steps: Some(Steps::All(100.into())),
-            ..Plan::default()
-        };
-        let (spec, tasks) = StudySpec::of(plan).unwrap();
+        let plan =
+            "schemes = ['none', 'rotary']\ntasks = ['reverse', 'digits']\nseeds = 1\nsteps = 100";
+        let (spec, tasks) = StudySpec::of(Plan::parse(plan).unwrap()).unwrap();
         let trials = spec.trials(&tasks).unwrap();
         let cost = |task: &str, scheme: &str, fixed, step| {
             ((task.to_string(), scheme.to_string()), Cost { fixed, step })
@@ -281,12 +275,8 @@ mod tests {
     #[test]
     fn a_trial_that_has_converged_at_once_runs_its_first_training_twice() {
         let steps = |text: &str| {
-            let plan = Plan {
-                tasks: Some(Names::These(vec!["reverse".into()])),
-                steps: Some(Steps::All(text.parse().unwrap())),
-                ..Plan::default()
-            };
-            let (spec, tasks) = StudySpec::of(plan).unwrap();
+            let plan = format!("tasks = ['reverse']\nsteps = {text}");
+            let (spec, tasks) = StudySpec::of(Plan::parse(&plan).unwrap()).unwrap();
             let trial = spec.trials(&tasks).unwrap().remove(0);
             let choosing = TrialSpec {
                 tuning: true,
@@ -295,8 +285,8 @@ mod tests {
             [trial, choosing].map(|trial| (shortest(&trial).steps, trial.most_steps()))
         };
         assert_eq!(steps("90"), [(90, 90); 2]);
-        assert_eq!(steps("auto:7..7"), [(7, 7); 2]);
-        assert_eq!(steps("auto:50..300"), [(100, 650), (50, 650)]);
+        assert_eq!(steps("'auto:7..7'"), [(7, 7); 2]);
+        assert_eq!(steps("'auto:50..300'"), [(100, 650), (50, 650)]);
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub(super) fn keep_prepared(tasks: &Tasks, folder: &StudyFolder) -> Result<(), L
 ///
 /// # Errors
 ///
-/// As [`kept_tasks`]; [`LabError::UnknownTask`].
+/// As [`kept_tasks`]; [`LabError::Unknown`].
 pub(super) fn task_of(spec: &TrialSpec, folder: &StudyFolder) -> Result<Arc<dyn Task>, LabError> {
     if let Some(data) = spec.data.as_ref().filter(|data| data.is_prepared()) {
         let file = folder.prepared();

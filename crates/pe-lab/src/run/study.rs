@@ -370,16 +370,3 @@ impl Outcomes {
         failed.count() + self.missing.len()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_folder_without_a_study_has_none_to_load() {
-        let folder = tempfile::tempdir().unwrap();
-        let error = Study::load(folder.path()).unwrap_err();
-        assert_eq!(error.exit_code(), 2);
-        assert!(error.to_string().contains("holds no study"));
-    }
-}

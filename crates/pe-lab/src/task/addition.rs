@@ -3,8 +3,6 @@
 //! They are two tasks and not one with a setting: a study names its tasks, its tables have a row for each, and
 //! a seed means independent data for each. A setting would need all of this a second time.
 
-use std::ops::RangeInclusive;
-
 use super::toy::{Toy, in_place, uniform};
 use super::{Answer, Prompted};
 use crate::rng::HostRng;
@@ -14,48 +12,32 @@ const EQUALS: usize = 11;
 /// The token at which a digit of the sum is read.
 const BLANK: usize = 12;
 
-/// What both tasks share.
+/// All tokens between BOS and EOS.
 const TOKENS: usize = BLANK + 1;
-const LENGTH_STEP: usize = 3;
-const TRAIN_LENGTHS: RangeInclusive<usize> = 6..=12;
-const TEST_LENGTHS: &[usize] = &[9, 12, 15, 18, 21, 24, 33, 63];
-const STEPS: usize = 2_500;
-const SOURCE: &str = "Lee et al. 2023, ICLR 2024";
-const FLOOR_ABOUT: &str = "0 at every place";
 
 /// The number of digits of each of the two numbers.
 fn digits(length: usize) -> usize {
     length / 3 - 1
 }
 
-fn draw(rng: &mut HostRng, length: usize) -> Vec<usize> {
-    let count = digits(length);
-    let (a, b) = (uniform(rng, count, 10), uniform(rng, count, 10));
-    let blanks = vec![BLANK; count + 1];
-    [&a[..], &[PLUS], &b, &[EQUALS], &blanks].concat()
-}
-
-/// The digits of a sum. Digit `i` of all three numbers counts units of `10^i`.
-fn sum(a: impl Iterator<Item = usize>, b: impl Iterator<Item = usize>) -> Vec<usize> {
+/// The digits of a sum, in the order of the digits of both numbers.
+fn sum(a: &[usize], b: &[usize], lowest_first: bool) -> Vec<usize> {
     let mut carry = 0;
-    let mut digits: Vec<usize> = a
-        .zip(b)
-        .map(|(a, b)| {
-            let sum = a + b + carry;
-            carry = sum / 10;
-            sum % 10
-        })
-        .collect();
+    let mut add = |(a, b): (&usize, &usize)| {
+        let sum = a + b + carry;
+        carry = sum / 10;
+        sum % 10
+    };
+    let pairs = a.iter().zip(b);
+    let mut digits: Vec<usize> = match lowest_first {
+        true => pairs.map(&mut add).collect(),
+        false => pairs.rev().map(&mut add).collect(),
+    };
     digits.push(carry);
+    if !lowest_first {
+        digits.reverse();
+    }
     digits
-}
-
-/// The first digit is 0 unless the sum has a digit more than the numbers, in `(10^d + 1) / 2` of `10^d`
-/// cases. Every other digit is uniform.
-fn floor(length: usize) -> f64 {
-    let count = digits(length);
-    let first = 0.5 + 0.5 * 0.1_f64.powi(count as i32);
-    (first + 0.1 * count as f64) / (count + 1) as f64
 }
 
 /// The two numbers of a sequence, and the position of the first blank.
@@ -65,23 +47,9 @@ fn numbers(tokens: &[usize]) -> (&[usize], &[usize], usize) {
     (&tokens[..count], &tokens[b..b + count], 1 + b + count + 1)
 }
 
-/// Both tasks as a decoder has them: `a+b=` with the highest digit of both numbers first, and then the sum. No number has
-/// zeros in front.
-fn written(a: &[usize], b: &[usize], sum: Vec<usize>, lowest_first: bool) -> Prompted {
-    let number = |digits: &[usize]| {
-        let zeros = digits.iter().take_while(|digit| **digit == 0).count();
-        digits[zeros.min(digits.len() - 1)..].to_vec()
-    };
-    let mut sum = number(&sum);
-    if lowest_first {
-        sum.reverse();
-    }
-    let bos = TOKENS;
-    Prompted {
-        prompt: [&[bos], &number(a)[..], &[PLUS], &number(b), &[EQUALS]].concat(),
-        answer: sum,
-    }
-}
+/// [`Addition`] or [`AdditionReversed`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sum<const LOWEST_FIRST: bool> {}
 
 /// `a + b = ␣…␣`: at the blanks predict the sum. Numbers are written as people do, with the highest digit
 /// first.
@@ -114,43 +82,7 @@ fn written(a: &[usize], b: &[usize], sum: Vec<usize>, lowest_first: bool) -> Pro
 ///
 /// Source: N. Lee et al., *Teaching Arithmetic to Small Transformers*, ICLR 2024 (arXiv 2307.03381), the
 /// format "plain".
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Addition;
-
-impl Toy for Addition {
-    const NAME: &'static str = "addition";
-    const ABOUT: &'static str = "toy: add two numbers, the highest digit first";
-    const SOURCE: &'static str = SOURCE;
-    const TOKENS: usize = TOKENS;
-    const CLASSES: usize = 10;
-    const LENGTH_STEP: usize = LENGTH_STEP;
-    const TRAIN_LENGTHS: RangeInclusive<usize> = TRAIN_LENGTHS;
-    const TEST_LENGTHS: &'static [usize] = TEST_LENGTHS;
-    const STEPS: usize = STEPS;
-    const FLOOR_ABOUT: &'static str = FLOOR_ABOUT;
-    const FIRST_ANSWER: usize = 0;
-    const PROMPTED_ABOUT: &'static str = "the sum after `a+b=`";
-
-    fn prompted_of(tokens: &[usize]) -> Prompted {
-        let (a, b, _) = numbers(tokens);
-        let sum = sum(a.iter().rev().copied(), b.iter().rev().copied());
-        written(a, b, sum.into_iter().rev().collect(), false)
-    }
-
-    fn draw(rng: &mut HostRng, length: usize) -> Vec<usize> {
-        draw(rng, length)
-    }
-
-    fn answers(tokens: &[usize]) -> Vec<Answer> {
-        let (a, b, blank) = numbers(tokens);
-        let sum = sum(a.iter().rev().copied(), b.iter().rev().copied());
-        in_place(blank, sum.into_iter().rev())
-    }
-
-    fn floor_at(length: usize) -> f64 {
-        floor(length)
-    }
-}
+pub type Addition = Sum<false>;
 
 /// As [`Addition`], with the lowest digit of all three numbers first.
 ///
@@ -164,42 +96,69 @@ impl Toy for Addition {
 ///
 /// Source: N. Lee et al., *Teaching Arithmetic to Small Transformers*, ICLR 2024 (arXiv 2307.03381), the
 /// format "reverse".
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AdditionReversed;
+pub type AdditionReversed = Sum<true>;
 
-impl Toy for AdditionReversed {
-    const NAME: &'static str = "addition_reversed";
-    const ABOUT: &'static str = "toy: add two numbers, the lowest digit first";
-    const SOURCE: &'static str = SOURCE;
+impl<const LOWEST_FIRST: bool> Toy for Sum<LOWEST_FIRST> {
+    const NAME: &'static str = match LOWEST_FIRST {
+        true => "addition_reversed",
+        false => "addition",
+    };
+    const ABOUT: &'static str = match LOWEST_FIRST {
+        true => "toy: add two numbers, the lowest digit first",
+        false => "toy: add two numbers, the highest digit first",
+    };
+    const SOURCE: &'static str = "Lee et al. 2023, ICLR 2024";
     const TOKENS: usize = TOKENS;
     const CLASSES: usize = 10;
-    const LENGTH_STEP: usize = LENGTH_STEP;
-    const TRAIN_LENGTHS: RangeInclusive<usize> = TRAIN_LENGTHS;
-    const TEST_LENGTHS: &'static [usize] = TEST_LENGTHS;
-    const STEPS: usize = STEPS;
-    const FLOOR_ABOUT: &'static str = FLOOR_ABOUT;
+    const LENGTH_STEP: usize = 3;
+    const TRAIN_LENGTHS: std::ops::RangeInclusive<usize> = 6..=12;
+    const TEST_LENGTHS: &'static [usize] = &[9, 12, 15, 18, 21, 24, 33, 63];
+    const STEPS: usize = 2_500;
+    const FLOOR_ABOUT: &'static str = "0 at every place";
     const FIRST_ANSWER: usize = 0;
-    const PROMPTED_ABOUT: &'static str =
-        "the sum with its lowest digit first after `a+b=`, whose highest digits are first";
+    const PROMPTED_ABOUT: &'static str = match LOWEST_FIRST {
+        true => "the sum with its lowest digit first after `a+b=`, whose highest digits are first",
+        false => "the sum after `a+b=`",
+    };
 
-    /// The numbers are the same as in the task, so that their digits are turned round.
+    /// `a+b=` with the highest digit of both numbers first, and then the sum. No number has zeros in front. The numbers are the same
+    /// as in the task, so that their digits are turned round where the lowest is first.
     fn prompted_of(tokens: &[usize]) -> Prompted {
         let (a, b, _) = numbers(tokens);
-        let turned = |digits: &[usize]| digits.iter().rev().copied().collect::<Vec<_>>();
-        let sum = turned(&sum(a.iter().copied(), b.iter().copied()));
-        written(&turned(a), &turned(b), sum, true)
+        let turned = |digits: &[usize]| match LOWEST_FIRST {
+            true => digits.iter().rev().copied().collect(),
+            false => digits.to_vec(),
+        };
+        let number = |digits: &[usize]| {
+            let digits = turned(digits);
+            let zeros = digits.iter().take_while(|digit| **digit == 0).count();
+            digits[zeros.min(digits.len() - 1)..].to_vec()
+        };
+        let sum = number(&sum(a, b, LOWEST_FIRST));
+        let bos = TOKENS;
+        Prompted {
+            prompt: [&[bos], &number(a)[..], &[PLUS], &number(b), &[EQUALS]].concat(),
+            answer: turned(&sum),
+        }
     }
 
     fn draw(rng: &mut HostRng, length: usize) -> Vec<usize> {
-        draw(rng, length)
+        let count = digits(length);
+        let (a, b) = (uniform(rng, count, 10), uniform(rng, count, 10));
+        let blanks = vec![BLANK; count + 1];
+        [&a[..], &[PLUS], &b, &[EQUALS], &blanks].concat()
     }
 
     fn answers(tokens: &[usize]) -> Vec<Answer> {
         let (a, b, blank) = numbers(tokens);
-        in_place(blank, sum(a.iter().copied(), b.iter().copied()))
+        in_place(blank, sum(a, b, LOWEST_FIRST))
     }
 
+    /// The first digit is 0 unless the sum has a digit more than the numbers, in `(10^d + 1) / 2` of `10^d`
+    /// cases. Every other digit is uniform.
     fn floor_at(length: usize) -> f64 {
-        floor(length)
+        let count = digits(length);
+        let first = 0.5 + 0.5 * 0.1_f64.powi(count as i32);
+        (first + 0.1 * count as f64) / (count + 1) as f64
     }
 }

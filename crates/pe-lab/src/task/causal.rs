@@ -253,6 +253,7 @@ mod tests {
     };
     use super::*;
     use crate::ask::Tasks;
+    use crate::data::testing::read;
 
     fn of(task: impl Task + 'static) -> Causal {
         Causal::of(Arc::new(task)).unwrap()
@@ -398,65 +399,21 @@ mod tests {
         assert_eq!(names, expected.map(causal_name));
     }
 
-    /// A task of somebody's own that does not say what is read before the answer.
+    /// Rows with a class do not say what is read before an answer.
     #[test]
     fn a_task_without_prompts_says_what_it_needs() {
-        struct Silent;
-        impl Task for Silent {
-            fn name(&self) -> &str {
-                "silent"
-            }
-            fn about(&self) -> &str {
-                ""
-            }
-            fn source(&self) -> &str {
-                ""
-            }
-            fn vocabulary(&self) -> usize {
-                2
-            }
-            fn classes(&self) -> usize {
-                2
-            }
-            fn readout(&self) -> Readout {
-                Readout::MeanPooled
-            }
-            fn train_lengths(&self) -> RangeInclusive<usize> {
-                1..=2
-            }
-            fn test_lengths(&self) -> Vec<usize> {
-                vec![2]
-            }
-            fn train_batch(&self, _: u64, _: usize, size: usize) -> Vec<Sample> {
-                let answer = Answer {
-                    position: 0,
-                    class: 1,
-                };
-                vec![Sample::new(vec![0, 1], vec![answer]); size]
-            }
-            fn test_set(&self, _: usize) -> Vec<Sample> {
-                self.train_batch(0, 0, 3)
-            }
-            fn floor(&self, _: usize) -> f64 {
-                0.5
-            }
-            fn floor_about(&self) -> &str {
-                ""
-            }
-            fn steps(&self) -> usize {
-                1
-            }
-        }
-        let why = Causal::of(Arc::new(Silent)).map(|_| ()).unwrap_err();
+        let rows: String = (0..40).map(|i| format!("{},a b {i}\n", i % 2)).collect();
+        let data = read("rows.csv", format!("label,text\n{rows}"), "").unwrap();
+        let why = Causal::of(data.tasks().remove(0)).map(|_| ()).unwrap_err();
         assert!(
-            why.contains("silent cannot be") && why.contains("`Task::prompted`"),
+            why.contains("data cannot be") && why.contains("`Task::prompted`"),
             "{why}"
         );
     }
 
     #[test]
     fn the_floor_is_the_share_of_the_most_frequent_answer() {
-        let task = of(Addition);
+        let task = of(Addition {});
         let set = task.test_set(9);
         let mut answers: Vec<Vec<usize>> = set.iter().map(|of| Prompted::of(of).answer).collect();
         answers.sort();

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use flate2::read::GzDecoder;
 use pe_burn::Grid;
 
+use super::floor::most_frequent_share;
 use super::{Answer, Readout, Sample, Task, TestRows};
 use crate::rng::{generator, permutation};
 
@@ -153,14 +154,7 @@ impl Task for Digits {
     }
 
     fn floor(&self, _length: usize) -> f64 {
-        let held_out = &SPLIT.held_out;
-        let count = |class| {
-            held_out
-                .iter()
-                .filter(|s| s.answers[0].class == class)
-                .count()
-        };
-        (0..CLASSES).map(count).max().unwrap_or(0) as f64 / held_out.len() as f64
+        most_frequent_share(SPLIT.held_out.iter().map(|s| s.answers[0].class))
     }
 
     fn floor_about(&self) -> &str {

@@ -104,16 +104,9 @@ impl MqarOfSize {
     /// This task with the same token, a blank, at all places but those of pairs and queries, as in figure 2 of Arora et al.: so a
     /// model sees which tokens are queries.
     pub fn with_blanks(self) -> Self {
-        let Self {
-            tokens,
-            pairs,
-            vocabulary,
-            ..
-        } = self;
+        let (tokens, pairs, vocabulary) = (self.tokens, self.pairs, self.vocabulary);
         Self {
-            name: format!(
-                "mqar(tokens={tokens},pairs={pairs},vocabulary={vocabulary},others=blanks)"
-            ),
+            name: self.name.replace(')', ",others=blanks)"),
             about: format!(
                 "toy: {pairs} pairs of a key and a value (of {vocabulary} symbols), then the keys among blanks, {tokens} tokens \
                  in all; output the value of each key"

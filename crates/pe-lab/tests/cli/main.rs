@@ -34,7 +34,10 @@ fn wrong_use_exits_with_2_and_says_what_is_right() {
     for (arguments, said) in [
         ("compare --tasks sorting", "the tasks are: digits, reverse"),
         ("compare --schemes cosine", "none, sinusoidal, learned"),
-        ("compare --device gpu", "the devices are: flex"),
+        (
+            "compare --device gpu",
+            "the devices are: flex, ndarray, tch, tch-cuda, wgpu",
+        ),
         ("compare --seeds many", "neither a number of seeds"),
         ("compare --seeds 0", "from 1 to 1000"),
         ("compare --steps 0", "0 steps were asked for"),
@@ -207,6 +210,7 @@ fn a_folder_with_something_else_in_it_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("results.csv"), "mine").unwrap();
     refused(run(&tiny(&[]), Some(folder.path())), 2, &["not empty"]);
+    assert!(!folder.path().join("study.lock").exists());
     assert_eq!(
         fs::read_to_string(folder.path().join("results.csv")).unwrap(),
         "mine"

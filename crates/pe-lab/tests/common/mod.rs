@@ -121,6 +121,15 @@ pub fn results(study: &Path) -> Vec<Value> {
     results.collect()
 }
 
+/// The same without the digests of weights, which are stored with ids that are drawn anew each time.
+pub fn numbers(study: &Path) -> Vec<Value> {
+    let mut results = results(study);
+    for result in &mut results {
+        result["weights"].take();
+    }
+    results
+}
+
 /// A column of `results.csv`, of those rows whose cells, by the names of their columns, are as `which` says.
 pub fn column(
     study: &Path,

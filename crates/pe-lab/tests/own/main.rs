@@ -11,7 +11,7 @@ mod tests;
 
 use std::process::ExitCode;
 
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::Arguments;
 use pe_lab::Lab;
 
 /// What the tests call; the rest is arguments of the tests.
@@ -24,11 +24,5 @@ fn main() -> ExitCode {
         return lab.main();
     }
     lab.install();
-    let trials = tests::ALL.iter().map(|(name, test)| {
-        Trial::test(*name, move || {
-            test();
-            Ok(())
-        })
-    });
-    libtest_mimic::run(&Arguments::from_args(), trials.collect()).exit_code()
+    libtest_mimic::run(&Arguments::from_args(), tests::all()).exit_code()
 }

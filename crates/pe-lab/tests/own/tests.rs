@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
+use libtest_mimic::Trial;
 use pe_lab::ask::{ModelSpec, Scheme, Tasks};
 use pe_lab::learn::TensorBatch;
 use pe_lab::serve::Site;
@@ -13,44 +14,32 @@ use pe_lab::serve::Site;
 use super::common::{SMALL, json, refused, results as numbers, says, well, words};
 use super::programs::{good, lab, ran, small};
 
-/// Every test and its name.
-pub const ALL: &[(&str, fn())] = &[
-    (
-        "a_scheme_is_compared_reported_and_listed",
-        a_scheme_is_compared_reported_and_listed,
-    ),
-    (
-        "settings_are_checked_as_those_of_built_in_schemes",
-        settings_are_checked_as_those_of_built_in_schemes,
-    ),
-    ("a_killed_study_goes_on", a_killed_study_goes_on),
-    ("parts_merge", parts_merge),
-    (
-        "the_page_shows_it_and_predict_uses_it",
-        the_page_shows_it_and_predict_uses_it,
-    ),
-    (
-        "a_scheme_that_fails_is_named_and_the_study_goes_on",
-        a_scheme_that_fails_is_named_and_the_study_goes_on,
-    ),
-    ("positions_follow_from_tokens", positions_follow_from_tokens),
-    (
-        "rates_steps_and_costs_are_measured",
-        rates_steps_and_costs_are_measured,
-    ),
-    (
-        "a_decoder_has_gates_and_wider_queries",
-        a_decoder_has_gates_and_wider_queries,
-    ),
-    (
-        "a_network_takes_the_place_of_the_encoder",
-        a_network_takes_the_place_of_the_encoder,
-    ),
-    (
-        "another_program_does_not_know_its_names",
-        another_program_does_not_know_its_names,
-    ),
-];
+/// Every test.
+pub fn all() -> Vec<Trial> {
+    vec![
+        named(a_scheme_is_compared_reported_and_listed),
+        named(settings_are_checked_as_those_of_built_in_schemes),
+        named(a_killed_study_goes_on),
+        named(parts_merge),
+        named(the_page_shows_it_and_predict_uses_it),
+        named(a_scheme_that_fails_is_named_and_the_study_goes_on),
+        named(positions_follow_from_tokens),
+        named(rates_steps_and_costs_are_measured),
+        named(a_decoder_has_gates_and_wider_queries),
+        named(a_network_takes_the_place_of_the_encoder),
+        named(another_program_does_not_know_its_names),
+    ]
+}
+
+/// A test with the name of its function.
+fn named<T: Fn() + Send + 'static>(test: T) -> Trial {
+    let path = std::any::type_name::<T>();
+    let name = path.rsplit("::").next().unwrap_or(path);
+    Trial::test(name, move || {
+        test();
+        Ok(())
+    })
+}
 
 fn a_scheme_is_compared_reported_and_listed() {
     let folder = tempfile::tempdir().unwrap();

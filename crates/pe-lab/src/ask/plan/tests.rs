@@ -138,52 +138,29 @@ fn what_is_wrong_is_said_with_its_line() {
 
 #[test]
 fn a_flag_overrides_the_file_and_data_stands_for_tasks() {
-    let names = |list: &[&str]| {
-        let names: Vec<String> = list.iter().map(|name| name.to_string()).collect();
-        Some(Names::from(names))
-    };
-    let base = Plan {
-        tasks: names(&["all"]),
-        seeds: Some(Seeds::Count(2)),
-        ..Plan::default()
-    };
-    assert_eq!(base.tasks, Some(Names::All(All::All)));
-    let data = Plan {
-        data: Some("x.csv".into()),
-        ..Plan::default()
-    };
-    let plan = base.clone().overridden_by(data.clone());
-    assert_eq!((plan.tasks, plan.seeds), (None, Some(Seeds::Count(2))));
-    assert_eq!(plan.data, Some("x.csv".into()));
-    let tasks = Plan {
-        tasks: names(&["reverse"]),
-        ..Plan::default()
-    };
-    let plan = data.clone().overridden_by(tasks.clone());
-    assert_eq!((plan.tasks, plan.data), (tasks.tasks.clone(), None));
-    let by_task = |steps: &[(&str, usize)]| {
-        let steps = steps
-            .iter()
-            .map(|(task, n)| (task.to_string(), StepCount::from(*n)));
-        Some(Steps::ByTask(steps.collect()))
-    };
-    let folds = Plan {
-        folds: Some(5),
-        ..Plan::default()
-    };
+    let plan = |text: &str| Plan::parse(text).unwrap();
+    let base = plan("tasks = 'all'\nseeds = 2");
+    assert_eq!(base.tasks, Some(Names::from(vec!["all".to_string()])));
+    let (data, tasks) = (plan("data = 'x.csv'"), plan("tasks = ['reverse']"));
+    let both = base.clone().overridden_by(data.clone());
+    assert_eq!((both.tasks, both.seeds), (None, Some(Seeds::Count(2))));
+    assert_eq!(both.data, Some("x.csv".into()));
+    let both = data.clone().overridden_by(tasks.clone());
+    assert_eq!((both.tasks, both.data), (tasks.tasks.clone(), None));
     let with_steps = Plan {
-        steps: by_task(&[("reverse", 500), ("digits", 300), ("data", 200)]),
+        steps: plan("steps = { reverse = 500, digits = 300, data = 200 }").steps,
         ..base.clone()
     };
     for (over, steps) in [
-        (tasks, by_task(&[("reverse", 500)])),
-        (base, by_task(&[("reverse", 500), ("digits", 300)])),
-        (data, by_task(&[("data", 200)])),
+        (tasks, "reverse = 500"),
+        (base, "reverse = 500, digits = 300"),
+        (data, "data = 200"),
         // The tasks of folds have other names.
-        (folds, by_task(&[("reverse", 500), ("digits", 300)])),
-        (Plan::default(), with_steps.steps.clone()),
+        (plan("folds = 5"), "reverse = 500, digits = 300"),
+        (Plan::default(), "reverse = 500, digits = 300, data = 200"),
     ] {
-        assert_eq!(with_steps.clone().overridden_by(over).steps, steps);
+        let left = plan(&format!("steps = {{ {steps} }}")).steps;
+        assert_eq!(with_steps.clone().overridden_by(over).steps, left);
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::learn::testing::model;
 use crate::task::{Answer, Digits, Readout, Reverse, Sample};
 
 fn init(scheme: &str, seed: u64) -> Model {
@@ -45,9 +46,7 @@ fn layers_that_differ_start_with_the_same_weights_and_answer_otherwise() {
     let tokens = Tensor::<2, Int>::from_ints([[8, 1, 2, 3, 4, 5, 6, 9]], &device);
     let read = Tensor::<1, Int>::from_ints([2], &device);
     let of = |name: &str| {
-        let scheme = Scheme::by_name(name, &ModelSpec::default(), 82).unwrap();
-        let sizes = ModelSpec::default();
-        let model = Model::init(&sizes, &Reverse, &scheme, 1, &device).unwrap();
+        let model = model(&Reverse, name);
         let logits = model.forward(tokens.clone(), None, &at, Some(read.clone()));
         let logits = logits.into_data().try_to_vec::<f32>().unwrap();
         (parameter_bits(&model), logits)
@@ -76,22 +75,21 @@ fn layers_that_differ_start_with_the_same_weights_and_answer_otherwise() {
 #[test]
 fn answers_are_read_at_their_positions_or_from_the_mean() {
     let device = Device::flex();
-    let model = init("sinusoidal", 1).valid();
+    let reverse = init("sinusoidal", 1).valid();
     let tokens = Tensor::<2, Int>::from_ints([[8, 1, 2, 9], [8, 3, 4, 9]], &device);
     let at = Positions::default();
     let all = Tensor::<1, Int>::from_ints([0, 1, 2, 3, 4, 5, 6, 7], &device);
-    let every = model
+    let every = reverse
         .forward(tokens.clone(), None, &at, Some(all))
         .into_data();
     let picked = Tensor::<1, Int>::from_ints([6, 1], &device);
-    let some = model.forward(tokens, None, &at, Some(picked)).into_data();
+    let some = reverse.forward(tokens, None, &at, Some(picked)).into_data();
     let every = every.try_to_vec::<f32>().unwrap();
     let some = some.try_to_vec::<f32>().unwrap();
     assert_eq!(some[..8], every[48..56]);
     assert_eq!(some[8..], every[8..16]);
 
-    let scheme = Scheme::by_name("none", &ModelSpec::default(), 64).unwrap();
-    let digits = Model::init(&ModelSpec::default(), &Digits, &scheme, 1, &device).unwrap();
+    let digits = model(&Digits, "none");
     let tokens = Tensor::<2, Int>::zeros([3, 64], &device);
     assert_eq!(digits.forward(tokens, None, &at, None).dims(), [3, 10]);
 }
@@ -111,9 +109,7 @@ fn decoding_from_a_cache_gives_the_logits_of_the_whole_sequence() {
         "alibi",
         "t5",
     ] {
-        let scheme = Scheme::by_name(name, &ModelSpec::default(), 64).unwrap();
-        let sizes = ModelSpec::default();
-        let model = Model::init(&sizes, task.as_ref(), &scheme, 1, &device).unwrap();
+        let model = model(task.as_ref(), name);
         if name.starts_with("fox") {
             // For each layer a gate of each of 4 heads.
             assert_eq!(model.position_parameters(), 2 * (64 * 4 + 4), "{name}");
@@ -153,12 +149,10 @@ fn a_padded_batch_is_answered_as_each_row_alone() {
     ];
     for task in [&Digits as &dyn Task, &Reverse] {
         for name in Scheme::names_for(task, &ModelSpec::default()) {
-            let device = Device::flex();
-            let scheme = Scheme::by_name(name, &ModelSpec::default(), 64).unwrap();
-            if scheme.needs_grid() {
+            let model = model(task, name);
+            if model.scheme().needs_grid() {
                 continue; // its inputs always fill the grid, so there is no padding
             }
-            let model = Model::init(&ModelSpec::default(), task, &scheme, 1, &device).unwrap();
             let together = logits(&model, task, &rows);
             let alone: Vec<f32> = rows
                 .iter()
@@ -177,8 +171,7 @@ fn a_padded_batch_is_answered_as_each_row_alone() {
 #[test]
 fn the_tokens_at_padding_make_no_difference() {
     let device = Device::flex();
-    let scheme = Scheme::by_name("learned", &ModelSpec::default(), 64).unwrap();
-    let model = Model::init(&ModelSpec::default(), &Digits, &scheme, 1, &device).unwrap();
+    let model = model(&Digits, "learned");
     let read = |tokens: [[i32; 3]; 2]| {
         let padding = [[false, true, true], [false, false, false]];
         let logits = model.forward(

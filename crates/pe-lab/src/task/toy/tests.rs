@@ -87,7 +87,7 @@ fn floors_by_hand() {
         // Of two digits a plus and a minus give each value alike, and 9 of 25 products are 0.
         (&ModularArithmetic, 4, (2.0 / 5.0 + 9.0 / 25.0) / 3.0),
         // One digit: 55 of 100 sums are below 10, and 10 of 100 end in 0.
-        (&Addition, 6, (0.55 + 0.1) / 2.0),
+        (&Addition {}, 6, (0.55 + 0.1) / 2.0),
     ];
     for (task, n, floor) in floors {
         assert!((task.floor(n) - floor).abs() < 1e-12, "{} {n}", task.name());

@@ -349,7 +349,7 @@ fn modular_arithmetic() -> Row {
 
 fn addition() -> Row {
     row(
-        &Addition,
+        &Addition {},
         "0123456789+=_",
         "cb4a214f637f3f1c9ea99cea0eade45c02e82d3b781382b8cb4887f2caa28559",
         |x| sum(x, false),
@@ -371,7 +371,7 @@ fn addition() -> Row {
 
 fn addition_reversed() -> Row {
     row(
-        &AdditionReversed,
+        &AdditionReversed {},
         "0123456789+=_",
         "fcda66d9745522bfca5632b522ebabbebd39d3e7f511aeb99805f9ca79f7aa72",
         |x| sum(x, true),
