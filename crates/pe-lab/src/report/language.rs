@@ -90,8 +90,7 @@ impl LanguageSummary {
 
 fn set_intervals<'a>(rows: impl Iterator<Item = &'a mut Bits>) {
     let rows: Vec<&mut Bits> = rows.collect();
-    let scores: Vec<Vec<Vec<f64>>> = rows.iter().map(|row| vec![row.seeds.clone()]).collect();
-    let scores: Vec<&[Vec<f64>]> = scores.iter().map(Vec::as_slice).collect();
+    let scores: Vec<[Vec<f64>; 1]> = rows.iter().map(|row| [row.seeds.clone()]).collect();
     for (row, interval) in rows.into_iter().zip(intervals(&scores, Bounds::LOSS)) {
         row.interval = interval;
     }

@@ -39,23 +39,6 @@ fn a_row_that_is_tested_at_several_lengths_counts_once() {
 }
 
 #[test]
-fn a_scheme_that_always_fails_is_not_above_one_below_the_floor() {
-    let mut study = Synthetic::new(&["reverse"], &["none", "learned"], 3);
-    for seed in 1..=3 {
-        study = study
-            .score("reverse", "none", seed, &[(10, 0.3), (80, 0.1)])
-            .fail("reverse", "learned", seed, "diverged");
-    }
-    let summary = Summary::of(&study.data());
-    let [none, learned] = &summary.tasks[0].schemes[..] else {
-        panic!("two schemes")
-    };
-    let [none, learned] = [none, learned].map(|of| of.beyond.as_ref().unwrap().normalized);
-    assert!(none < 0.0);
-    close(learned, none);
-}
-
-#[test]
 fn means_seeds_and_failures_are_kept_apart() {
     let learned = [(10, 1.0), (20, 0.98), (80, 0.19)];
     let study = Synthetic::new(&["reverse"], &["none", "learned"], 2)
