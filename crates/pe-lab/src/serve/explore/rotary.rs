@@ -5,8 +5,7 @@ use pe_burn::scaling::{Dynamic, Linear, Llama3, Longrope, Ntk, Yarn};
 use pe_burn::{Layout, Positions, RopeScaling, RotaryPositionalEncodingConfig, Rotate};
 
 use super::super::controls::{Control, Refusal, Values};
-use super::numbers::{Line, Numbers, QUERY, REACH, SEED, keys, offsets};
-use super::sinusoidal::shown;
+use super::numbers::{Line, Numbers, QUERY, REACH, SEED, host, keys, offsets, shown, span};
 use crate::rng::{RngExt, generator};
 
 pub const D_HEAD: Control =
@@ -139,22 +138,13 @@ pub fn numbers(values: &Values) -> Result<Numbers, Refusal> {
         scaling: None,
         ..config.clone()
     };
-    let line = |label: &str, values| Line {
-        label: label.into(),
-        values,
-    };
-    let mut frequencies = vec![line("ω", spectrum.frequencies())];
+    let mut frequencies = vec![Line::new("ω", spectrum.frequencies())];
     let mut facts = Vec::new();
     if config.scaling.is_some() {
-        frequencies.push(line(
-            "ω without scaling",
-            plain.spectrum(length)?.frequencies(),
-        ));
-        let factor = spectrum.amplitude();
-        facts.push(format!(
-            "Queries and keys are both multiplied by {}.",
-            shown(factor)
-        ));
+        let plain = plain.spectrum(length)?.frequencies();
+        frequencies.push(Line::new("ω without scaling", plain));
+        let factor = shown(spectrum.amplitude());
+        facts.push(format!("Queries and keys are both multiplied by {factor}."));
     }
     if values.word("scaling") == "longrope" {
         facts.push(about_longrope(values, length));
@@ -162,21 +152,14 @@ pub fn numbers(values: &Values) -> Result<Numbers, Refusal> {
     // Positions as real numbers: their rows are computed for the call, and no buffer grows to the largest.
     let rope = config.clone().with_max_len(1).try_init(&Device::flex())?;
     let wavelengths = spectrum.wavelengths();
-    let longest = wavelengths.iter().copied().fold(0.0, f64::max);
-    facts.push(format!(
-        "{} pairs of columns turn, with wavelengths from {} to {} positions.",
-        wavelengths.len(),
-        shown(wavelengths.iter().copied().fold(f64::INFINITY, f64::min)),
-        shown(longest)
-    ));
+    let (count, span) = (wavelengths.len(), span(&wavelengths));
+    facts.push(format!("{count} pairs of columns turn, {span}."));
+    let scores = scores(&rope, vectors(values), query, &keys)?;
     Ok(Numbers {
         facts,
         code: code(values, &config),
         frequencies,
-        lines: vec![line(
-            "q · k / √d_head",
-            scores(&rope, vectors(values), query, &keys)?,
-        )],
+        lines: vec![Line::new("q · k / √d_head", scores)],
         offsets,
         measure: "score",
         ..Numbers::default()
@@ -211,12 +194,7 @@ pub fn scores(
     let k = Tensor::<4>::from_data(TensorData::new(k, [1, 1, 1, width]), &device);
     let k = k.repeat_dim(2, keys.len());
     let (q, k) = rope.try_rotate_apart((q, &of_query), (k, &of_keys))?;
-    let [q, k] = [q, k].map(|x| {
-        x.into_data()
-            .convert::<f64>()
-            .try_to_vec::<f64>()
-            .expect("it was converted")
-    });
+    let [q, k] = [q, k].map(host);
     let product = |k: &[f64]| q.iter().zip(k).map(|(q, k)| q * k).sum::<f64>();
     Ok(k.chunks_exact(width)
         .map(|k| product(k) / (width as f64).sqrt())
