@@ -42,6 +42,18 @@ pub(crate) struct Rect {
     pub height: i32,
 }
 
+impl Rect {
+    /// The inside of a chart of this size below a title and `lines` of subtitle, with room on its left for an axis.
+    pub fn beside(axis: &Axis, lines: usize, (width, height): (i32, i32)) -> Self {
+        Self {
+            left: 20 + axis.margin(),
+            top: below_subtitle(lines),
+            width,
+            height,
+        }
+    }
+}
+
 /// Which lines a chart has at its labels.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Lines {

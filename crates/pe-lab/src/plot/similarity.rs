@@ -162,24 +162,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cosines_of_hand_made_rows() {
-        let mut directions = Directions::new(4, 2);
-        for row in [[3.0, 0.0], [0.0, 2.0], [-1.0, 0.0], [5.0, 5.0]] {
-            directions.push(&row);
-        }
-        let half = 0.5_f64.sqrt();
-        let expected = [
-            [1.0, 0.0, -1.0, half],
-            [0.0, 1.0, 0.0, half],
-            [-1.0, 0.0, 1.0, -half],
-            [half, half, -half, 1.0],
-        ];
-        for (cosine, expected) in directions.cosines().iter().zip(expected.as_flattened()) {
-            assert!((cosine - expected).abs() < 1e-15);
-        }
-    }
-
-    #[test]
     fn cosines_of_the_encoding_are_those_of_the_closed_form() {
         let encoding = encoding(64, 7, 30);
         let mut directions = Directions::new(30, 64);
