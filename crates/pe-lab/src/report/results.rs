@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::words::{counted, once};
 use crate::data::{digest, shorten};
 use crate::error::LabError;
 use crate::folder::{Entry, read_bounded};
@@ -91,10 +92,10 @@ impl Results {
             file: name.to_string_lossy().into_owned(),
             sha256: digest(&bytes),
             rows: lines.len(),
-            schemes: each(lines.iter().map(|line| line.scheme.clone())),
-            tasks: each(lines.iter().map(|line| line.task.clone())),
+            schemes: once(lines.iter().map(|line| line.scheme.clone())),
+            tasks: once(lines.iter().map(|line| line.task.clone())),
             seeds: {
-                let mut seeds = each(lines.iter().map(|line| line.seed));
+                let mut seeds = once(lines.iter().map(|line| line.seed));
                 seeds.sort_unstable();
                 seeds
             },
@@ -121,31 +122,19 @@ impl Results {
     /// What was read, in lines for a person.
     pub fn describe(&self) -> Vec<String> {
         let about = &self.about;
-        let count = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
         let mut lines = vec![format!(
             "{}: {}, {}, {}, {}",
             about.file,
-            count(about.rows, "score"),
-            count(about.schemes.len(), "scheme"),
-            count(about.tasks.len(), "task"),
-            count(about.seeds.len(), "seed")
+            counted(about.rows, "score"),
+            counted(about.schemes.len(), "scheme"),
+            counted(about.tasks.len(), "task"),
+            counted(about.seeds.len(), "seed")
         )];
         if !about.unread.is_empty() {
             lines.push(format!("not read: the columns {}", about.unread.join(", ")));
         }
         lines
     }
-}
-
-/// What is in a list, each thing once.
-fn each<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
-    let mut once = Vec::new();
-    for item in all {
-        if !once.contains(&item) {
-            once.push(item);
-        }
-    }
-    once
 }
 
 /// What separates the columns: what the first line has most of.

@@ -17,12 +17,13 @@ const SIZE: f64 = 12.0;
 /// The most room for the names of the tasks; longer ones are set in smaller letters.
 const LEFT: i32 = 240;
 
+/// The heat map. Of one task its own charts show as much.
 pub fn draw(summary: &Summary) -> Result<Vec<Figure>, LabError> {
     let parts: Vec<Part> = Part::ALL
         .into_iter()
         .filter(|part| summary.schemes.iter().any(|s| s.part(*part).is_some()))
         .collect();
-    if parts.is_empty() {
+    if parts.is_empty() || summary.tasks.len() < 2 {
         return Ok(Vec::new());
     }
     let grid = Grid::of(summary);
