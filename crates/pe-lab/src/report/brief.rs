@@ -94,11 +94,10 @@ mod tests {
     fn a_terminal_shows_the_answer_first_and_no_more_lines_than_asked_for() {
         let many: Vec<String> = (0..14).map(|nth| format!("scheme-{nth}")).collect();
         let names: Vec<&str> = many.iter().map(String::as_str).collect();
-        let mut wide = Synthetic::new(&["reverse"], &names, 3);
+        let at = [(10, 0.9), (40, 0.4)];
+        let mut wide = Synthetic::each(&["reverse"], &names, 2, |_, _, _| at);
+        wide.spec.seeds.push(3);
         for scheme in names {
-            for seed in [1, 2] {
-                wide = wide.score("reverse", scheme, seed, &[(10, 0.9), (40, 0.4)]);
-            }
             wide = wide.fail("reverse", scheme, 3, "diverged");
         }
         for study in [Synthetic::large(5), wide.clone()] {

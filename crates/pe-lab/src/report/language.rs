@@ -139,10 +139,7 @@ mod tests {
 
     /// Two schemes and two seeds at two lengths: `alibi` keeps its bits, and `rotary` does not.
     fn study() -> Synthetic {
-        let mut study = Synthetic::new(&["text"], &["alibi", "rotary"], 2);
-        for (scheme, seed) in [("alibi", 1), ("alibi", 2), ("rotary", 1), ("rotary", 2)] {
-            study = study.score("text", scheme, seed, &[]);
-        }
+        let study = Synthetic::each(&["text"], &["alibi", "rotary"], 2, |_, _, _| []);
         study.change(|scheme, seed, measures| {
             let more = 0.02 * seed as f64;
             let beyond = if scheme == "alibi" { 2.0 } else { 5.0 };

@@ -47,6 +47,24 @@ impl Synthetic {
         }
     }
 
+    /// A study whose every run has scores: those that `at` gives for a task, a scheme and a seed.
+    pub fn each<const N: usize>(
+        tasks: &[&str],
+        schemes: &[&str],
+        seeds: u64,
+        at: impl Fn(&str, &str, u64) -> [(usize, f64); N],
+    ) -> Self {
+        let mut study = Self::new(tasks, schemes, seeds);
+        for task in tasks {
+            for scheme in schemes {
+                for seed in 1..=seeds {
+                    study = study.score(task, scheme, seed, &at(task, scheme, seed));
+                }
+            }
+        }
+        study
+    }
+
     pub fn score(mut self, task: &str, scheme: &str, seed: u64, at: &[(usize, f64)]) -> Self {
         let scores = at.iter().map(|(length, accuracy)| LengthScore {
             length: *length,

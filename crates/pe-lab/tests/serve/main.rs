@@ -13,7 +13,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -279,10 +279,7 @@ fn the_token_is_not_among_the_arguments_of_a_program() {
     let mut serve = common::lab();
     serve.args(["serve", "--port", "0", "--open"]);
     serve.env("PATH", format!("{}:{path}", folder.path().display()));
-    let mut child = serve.stdout(Stdio::piped()).spawn().unwrap();
-    let mut said = String::new();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    stdout.read_line(&mut said).unwrap();
+    let (mut child, said, _) = program::begun(&mut serve);
     let link = said.split(' ').next().unwrap();
     let start = Instant::now();
     while !seen.exists() {

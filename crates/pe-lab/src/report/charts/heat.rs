@@ -192,12 +192,7 @@ mod tests {
             "reverse",
             "mqar(tokens=512,pairs=128,vocabulary=65536)(causal)",
         ];
-        let mut study = Synthetic::new(&tasks, &schemes, 1);
-        for task in tasks {
-            for scheme in schemes {
-                study = study.score(task, scheme, 1, &[(20, 0.9), (40, 0.5)]);
-            }
-        }
+        let study = Synthetic::each(&tasks, &schemes, 1, |_, _, _| [(20, 0.9), (40, 0.5)]);
         let figures = draw(&Summary::of(&study.data())).unwrap();
         let svg = &figures[0].svg;
         let lines: Vec<&str> = svg.lines().collect();

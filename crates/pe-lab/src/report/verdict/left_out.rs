@@ -59,15 +59,11 @@ mod tests {
     /// Normalized scores of `a` and `b` on each task, with three seeds around them.
     fn said(tasks: &[(&str, f64, f64)]) -> Option<String> {
         let names: Vec<&str> = tasks.iter().map(|of| of.0).collect();
-        let mut study = Synthetic::new(&names, &["a", "b"], 5);
-        for (task, a, b) in tasks {
-            for (scheme, score) in [("a", a), ("b", b)] {
-                for seed in 1..=5 {
-                    let score = score + 0.01 * (seed as f64 - 3.0);
-                    study = study.score(task, scheme, seed, &[(10, 0.25 + 0.75 * score)]);
-                }
-            }
-        }
+        let study = Synthetic::each(&names, &["a", "b"], 5, |task, scheme, seed| {
+            let (_, a, b) = tasks.iter().find(|of| of.0 == task).unwrap();
+            let score = if scheme == "a" { a } else { b } + 0.01 * (seed as f64 - 3.0);
+            [(10, 0.25 + 0.75 * score)]
+        });
         let summary = Summary::of(&study.data());
         super::of(&summary, &summary.headlines[0])
     }
