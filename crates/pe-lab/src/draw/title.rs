@@ -51,6 +51,7 @@ fn cut(svg: &str) -> Option<String> {
 mod tests {
     use super::super::page::{Words, page};
     use super::*;
+    use crate::data::testing::Says;
 
     #[test]
     fn the_title_goes_and_the_rest_stays_where_it_is() {
@@ -70,15 +71,11 @@ mod tests {
         };
         assert_eq!(texts(&svg)[0].0, "The & title");
         assert_eq!(texts(&without), texts(&svg)[1..]);
-        assert!(
-            svg.contains("width=\"300\" height=\"200\" viewBox=\"0 0 1200 800\""),
-            "{svg}"
-        );
-        assert!(
-            without.contains("width=\"300\" height=\"166\" viewBox=\"0 136 1200 664\""),
-            "{without}"
-        );
-        assert!(without.contains("aria-label=\"The &amp; title\""));
+        svg.says("width=\"300\" height=\"200\" viewBox=\"0 0 1200 800\"");
+        without.says_all(&[
+            "width=\"300\" height=\"166\" viewBox=\"0 136 1200 664\"",
+            "aria-label=\"The &amp; title\"",
+        ]);
         // What is no page is left as it is.
         assert_eq!(without_title("<svg/>"), "<svg/>");
     }

@@ -160,6 +160,7 @@ fn draw(
 mod tests {
     use super::super::encoding::tests::encoding;
     use super::*;
+    use crate::data::testing::Says;
 
     #[test]
     fn cosines_of_the_encoding_are_those_of_the_closed_form() {
@@ -200,19 +201,14 @@ mod tests {
         assert_eq!(cosines[0], 1.0);
         assert!(cosines[1..].iter().all(|cosine| cosine.is_nan()));
         let svg = |rows: &[Vec<f32>]| svg(rows, 0, "a table");
-        assert!(
-            svg(&[vec![1.0], vec![0.0]])
-                .unwrap()
-                .contains("row of zeros")
-        );
+        svg(&[vec![1.0], vec![0.0]]).unwrap().says("row of zeros");
         for (rows, said) in [
             (vec![], "0 rows"),
             (vec![vec![]], "0 columns"),
             (vec![vec![1.0], vec![1.0, 2.0]], "row 1 has 2 columns"),
             (vec![vec![1.0], vec![f32::NAN]], "row 1 holds NaN"),
         ] {
-            let error = svg(&rows).unwrap_err().to_string();
-            assert!(error.contains(said), "{error}");
+            svg(&rows).unwrap_err().says(said);
         }
     }
 }

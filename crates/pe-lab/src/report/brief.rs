@@ -88,6 +88,7 @@ fn table(summary: &Summary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::testing::Says;
     use crate::report::synthetic::Synthetic;
 
     #[test]
@@ -111,9 +112,7 @@ mod tests {
         }
         let shown = render(&wide.judged(), 24);
         // What failed is said, as it fits.
-        for said in ["and 6 more", "- 14 of 42 trainings failed"] {
-            assert!(shown.contains(said), "{said}: {shown}");
-        }
+        shown.says_all(&["and 6 more", "- 14 of 42 trainings failed"]);
         // A study without results has one line.
         let empty = Synthetic::new(&["reverse"], &["a"], 3).judged();
         let nothing = "No trial has a score, so nothing can be said.\n";

@@ -111,6 +111,7 @@ pub fn line<'a>(of: &'a Measures, scaled: Option<&str>) -> Option<&'a [crate::le
 mod tests {
     use super::super::synthetic::Synthetic;
     use super::super::{charts, table};
+    use crate::data::testing::Says;
     use crate::learn::{LanguageScores, LengthScore, PositionScore, Scaled, Sliding, Written};
     use crate::task::Score;
 
@@ -186,14 +187,12 @@ mod tests {
         assert_eq!(language.written[1].text, " <rotary> 1");
         assert!(skill(1) < 0.0);
         let text = summary.verdict.join("\n") + &table::render(&summary);
-        for said in [
+        text.says_all(&[
             "Beyond: alibi is",
             "scores: bits per character (lower is better)",
             "2.630 (6.19)",
             "1 for no bit needed",
-        ] {
-            assert!(text.contains(said), "{said}: {text}");
-        }
+        ]);
         let table = table::render(&summary);
         assert!(
             !table.contains("accuracy") && !table.contains("correct"),
@@ -218,15 +217,13 @@ mod tests {
         assert_eq!(scalings.svg.matches("+ yarn (test only)").count(), 1);
         assert!(!by_length.svg.contains("yarn") && by_length.svg.contains("512 (8×)"));
         let page = study.page(Vec::new());
-        for said in [
+        page.says_all(&[
             "Bits per character, inside",
             "mean bits per character, lower is better, and that of each seed",
             "&lt;rotary&gt; 1",
             "It is a truth",
             "6.19",
             "moved by 8 tokens",
-        ] {
-            assert!(page.contains(said), "{said}");
-        }
+        ]);
     }
 }

@@ -98,10 +98,7 @@ fn every_slider_changes_what_it_should() {
                 );
                 browser.wait(&tab, &asked);
                 let hash = browser.text(&tab, "location.hash");
-                assert!(
-                    hash.contains(&format!("a.{setting}={value}")),
-                    "{name} {setting}: {hash}"
-                );
+                says(&hash, &[&format!("a.{setting}={value}")]);
                 let after = drawn(browser, &tab);
                 // Where the distance alone counts, the position of the query changes nothing but rounding.
                 let is_relative = setting == "query" && name != "fire";
@@ -187,16 +184,11 @@ fn numbers_are_those_of_the_library_and_a_link_keeps_them() {
         assert_eq!(drawn(browser, &tab).1, drawn(browser, &other).1);
         browser.focus(&other, &of_panel("[data-name=start] input[type=range]"));
         browser.press(&other, "Home");
-        browser.wait(
-            &other,
-            &format!("!{PANEL}.dataset.shown.includes('start=999')"),
-        );
+        let shown = format!("{PANEL}.dataset.shown");
+        browser.wait(&other, &format!("!{shown}.includes('start=999')"));
         browser.wait(&other, "!location.hash.includes('a.start=999')");
-        assert!(
-            browser
-                .text(&tab, "location.hash")
-                .contains("a.start=999999937")
-        );
+        let hash = browser.text(&tab, "location.hash");
+        says(&hash, &["a.start=999999937"]);
         let code = browser.text(&other, &format!("{}.textContent", of_panel(".code")));
         says(
             &code,
@@ -258,10 +250,8 @@ fn the_keyboard_alone_suffices() {
                 .as_i64()
                 .unwrap();
             assert!(place >= 0, "the focus is on nothing");
-            let outline = browser.text(
-                &tab,
-                "getComputedStyle(document.activeElement).outlineStyle",
-            );
+            let style = "getComputedStyle(document.activeElement).outlineStyle";
+            let outline = browser.text(&tab, style);
             assert_eq!(outline, "solid", "the focus cannot be seen at {place}");
             let name = browser.eval(
                 &tab,

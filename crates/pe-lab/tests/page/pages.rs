@@ -51,16 +51,9 @@ fn a_study_is_watched_and_every_page_fits_its_window() {
         let trial = out.join("trials").join("reverse-none-2");
         let curve = "document.querySelector('#curves [data-picture=curves-reverse]')";
         let about = format!("{curve}.querySelector('canvas').getAttribute('aria-label')");
-        assert!(
-            browser
-                .text(&tab, &about)
-                .contains("of 5 trainings on reverse")
-        );
-        fs::rename(
-            trial.join("failure.json"),
-            folder.path().join("failure.json"),
-        )
-        .unwrap();
+        common::says(&browser.text(&tab, &about), &["of 5 trainings on reverse"]);
+        let [failure, away] = [&*trial, folder.path()].map(|of| of.join("failure.json"));
+        fs::rename(&failure, &away).unwrap();
         for points in [1, 2] {
             let all: Vec<_> = (0..points)
                 .map(|i| serde_json::json!({"step": i * 4, "loss": 3.25}))
@@ -86,15 +79,9 @@ fn a_study_is_watched_and_every_page_fits_its_window() {
             );
         }
         fs::remove_file(trial.join("curve.json")).unwrap();
-        fs::rename(
-            folder.path().join("failure.json"),
-            trial.join("failure.json"),
-        )
-        .unwrap();
-        browser.wait(
-            &tab,
-            &format!("{about}.includes('of 5 trainings on reverse')"),
-        );
+        fs::rename(away, failure).unwrap();
+        let five = format!("{about}.includes('of 5 trainings on reverse')");
+        browser.wait(&tab, &five);
         browser.focus(&tab, &format!("{figure}.querySelector('canvas')"));
         // Schemes are switched off, and tasks.
         browser.eval(&tab, "document.querySelector('#schemes input').click()");

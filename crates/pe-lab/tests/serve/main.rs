@@ -84,11 +84,7 @@ fn every_page_is_there_with_its_policy() {
                 "Content-Security-Policy: default-src 'none'; script-src 'self'; ".into(),
                 "frame-ancestors 'none'\r\n".into(),
             ] {
-                assert!(
-                    answer.head.contains(&header),
-                    "{path}: {header} in {}",
-                    answer.head
-                );
+                says(&answer.head, &[&header]);
             }
             let head = ask(port, &format!("HEAD {path}"), "");
             assert_eq!(
@@ -206,11 +202,8 @@ fn nobody_is_answered_without_the_token_of_the_link() {
                 false => format!("GET {page}?token={token}"),
             };
             let with_cookie = |cookie: &str| {
-                ask_without(
-                    port,
-                    &format!("GET {page}"),
-                    &format!("Cookie: {cookie}\r\n"),
-                )
+                let cookie = format!("Cookie: {cookie}\r\n");
+                ask_without(port, &format!("GET {page}"), &cookie)
             };
             let tokens = [&other, "", &own[..31], &(own.clone() + "0")];
             let by_query = tokens.map(|token| ask_without(port, &with(token), ""));
@@ -225,10 +218,7 @@ fn nobody_is_answered_without_the_token_of_the_link() {
             for answer in by_query.into_iter().chain(by_cookie) {
                 assert_eq!(answer.status, 403, "{page}");
                 let said = answer.text();
-                assert!(
-                    said.contains("the link that `pe-lab serve` printed"),
-                    "{page}: {said}"
-                );
+                says(&said, &["the link that `pe-lab serve` printed"]);
                 assert!(
                     !said.contains(&own) && !answer.head.contains("Set-Cookie"),
                     "{page}"

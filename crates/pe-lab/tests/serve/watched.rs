@@ -10,12 +10,8 @@ fn a_study_is_shown_as_it_is_and_left_as_it_is() {
         let now = || get(port, "/api/study").json();
         let said = now();
         assert_eq!(said["state"], "missing");
-        assert!(
-            said["message"]
-                .as_str()
-                .unwrap()
-                .contains(out.to_str().unwrap())
-        );
+        let message = said["message"].as_str().unwrap();
+        says(message, &[out.to_str().unwrap()]);
         fs::create_dir(&out).unwrap();
         assert_eq!(now()["state"], "no_study");
         study(&out);
@@ -62,11 +58,8 @@ fn a_study_is_shown_as_it_is_and_left_as_it_is() {
             (report.status, &report.body),
             (200, &fs::read(out.join("report.html")).unwrap())
         );
-        assert!(
-            report
-                .head
-                .contains("Content-Security-Policy: sandbox allow-scripts; default-src 'none';")
-        );
+        let policy = "Content-Security-Policy: sandbox allow-scripts; default-src 'none';";
+        says(&report.head, &[policy]);
         assert_eq!(listing(&out), before);
 
         // One trial not begun, one begun, one failed, one damaged, one of another trial.
@@ -74,17 +67,11 @@ fn a_study_is_shown_as_it_is_and_left_as_it_is() {
         fs::remove_dir_all(trial("reverse-none-1")).unwrap();
         fs::remove_file(trial("reverse-none-2").join("result.json")).unwrap();
         fs::remove_file(trial("reverse-learned-1").join("result.json")).unwrap();
-        fs::write(
-            trial("reverse-learned-1").join("failure.json"),
-            "\"the disk is full\"",
-        )
-        .unwrap();
+        let failure = trial("reverse-learned-1").join("failure.json");
+        fs::write(failure, "\"the disk is full\"").unwrap();
         fs::write(trial("majority-none-1").join("result.json"), "{").unwrap();
-        fs::copy(
-            trial("majority-learned-1").join("result.json"),
-            trial("majority-learned-2").join("result.json"),
-        )
-        .unwrap();
+        let result = |id: &str| trial(id).join("result.json");
+        fs::copy(result("majority-learned-1"), result("majority-learned-2")).unwrap();
         let said = now();
         let state = |id: &str| {
             let word = |of: &Value| of.as_str().unwrap_or_default().to_string();
@@ -193,19 +180,11 @@ fn nothing_outside_of_the_folder_is_read() {
         std::os::unix::fs::symlink(&outside, out.join("study.json")).unwrap();
         let report = get(port, "/report");
         assert_eq!(report.status, 404);
-        assert!(
-            report.text().contains("it is no file but a link"),
-            "{}",
-            report.text()
-        );
+        says(&report.text(), &["it is no file but a link"]);
         let said = get(port, "/api/study").json();
         assert_eq!(said["state"], "damaged");
-        assert!(
-            said["message"]
-                .as_str()
-                .unwrap()
-                .contains("it is no file but a link")
-        );
+        let message = said["message"].as_str().unwrap();
+        says(message, &["it is no file but a link"]);
         // A pipe would keep a reader waiting for ever, and a large file would fill the memory.
         fs::remove_file(out.join("report.html")).unwrap();
         let pipe = std::process::Command::new("mkfifo")
