@@ -75,13 +75,8 @@ pub(crate) fn page(
     subtitle: &[String],
     draw: impl FnOnce(&mut Page) -> Result<(), LabError>,
 ) -> Result<String, LabError> {
-    let size = |factor: i32| {
-        (
-            u32::try_from(width * factor),
-            u32::try_from(height * factor),
-        )
-    };
-    let (Ok(w), Ok(h)) = size(UNIT) else {
+    let [w, h] = [width, height].map(|length| u32::try_from(length * UNIT));
+    let (Ok(w), Ok(h)) = (w, h) else {
         return Err(LabError::Drawing(format!("a page of {width} × {height}")));
     };
     let mut svg = String::new();

@@ -29,7 +29,8 @@ mod why;
 use serde::Serialize;
 
 pub use bounded::{Bounds, intervals};
-pub use describe::{interquartile_mean, mean, seed_means, variance};
+pub(crate) use describe::seed_means;
+pub use describe::{interquartile_mean, mean, variance};
 pub use holm::holm;
 pub use judge::{Answer, ENOUGH_SEEDS, Errors, Finding, LEVEL_SEEDS, MARGIN, Pair, judge};
 pub use looks::Looks;
