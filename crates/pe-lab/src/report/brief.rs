@@ -113,9 +113,5 @@ mod tests {
         let shown = render(&wide.judged(), 24);
         // What failed is said, as it fits.
         shown.says_all(&["and 6 more", "- 14 of 42 trainings failed"]);
-        // A study without results has one line.
-        let empty = Synthetic::new(&["reverse"], &["a"], 3).judged();
-        let nothing = "No trial has a score, so nothing can be said.\n";
-        assert_eq!(render(&empty, 24), nothing);
     }
 }

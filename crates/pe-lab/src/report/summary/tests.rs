@@ -153,13 +153,3 @@ fn beyond_is_told_apart_up_to_one_and_a_half_times_and_further() {
     close(mean(&scheme.far), 0.0);
     close(mean(&scheme.beyond), 1.5 / 4.0);
 }
-
-#[test]
-fn a_study_without_any_result_has_a_summary() {
-    let study = Synthetic::new(&["reverse", "mine"], &["a", "b"], 3);
-    let summary = Summary::of(&study.data());
-    assert_eq!((summary.trials, summary.finished), (12, 0));
-    assert!(summary.schemes.iter().all(|s| s.inside.is_none()));
-    // What is known about the task is still said.
-    assert_eq!(summary.tasks[0].lengths[0], [10, 20]);
-}
