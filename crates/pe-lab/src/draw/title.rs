@@ -23,28 +23,14 @@ fn cut(svg: &str) -> Option<String> {
         rest.split_once('"').map(|(value, _)| value)
     };
     let (height, view) = (value("height")?, value("viewBox")?);
-    let [left, top, width, down] = view.split(' ').collect::<Vec<_>>()[..] else {
-        return None;
-    };
+    let (width, down) = view.strip_prefix("0 0 ")?.split_once(' ')?;
     let number = |text: &str| text.parse::<i32>().ok();
-    let own = format!(
-        "0 {} {} {}",
-        STRIP * UNIT,
-        number(width)?,
-        number(down)? - STRIP * UNIT
-    );
-    (left == "0" && top == "0").then(|| {
-        svg.replacen(
-            &format!(" height=\"{height}\""),
-            &format!(" height=\"{}\"", number(height).unwrap_or(0) - STRIP),
-            1,
-        )
-        .replacen(
-            &format!(" viewBox=\"{view}\""),
-            &format!(" viewBox=\"{own}\""),
-            1,
-        )
-    })
+    let (strip, down) = (STRIP * UNIT, number(down)? - STRIP * UNIT);
+    let lower = number(height)? - STRIP;
+    let of = |name: &str, value: &str| format!(" {name}=\"{value}\"");
+    let svg = svg.replacen(&of("height", height), &of("height", &lower.to_string()), 1);
+    let own = format!("0 {strip} {width} {down}");
+    Some(svg.replacen(&of("viewBox", view), &of("viewBox", &own), 1))
 }
 
 #[cfg(test)]

@@ -81,10 +81,15 @@ pub fn list<T: AsRef<str>>(names: &[T]) -> String {
         _ => (&names[..], None),
     };
     let parts: Vec<&str> = shown.iter().copied().chain(rest.as_deref()).collect();
-    match parts.split_last() {
-        Some((last, [])) => last.to_string(),
-        Some((last, first)) => format!("{} and {last}", first.join(", ")),
-        None => String::new(),
+    joined(&parts, "and")
+}
+
+/// Every name of a list, with this word before the last: `a, b or c`.
+pub fn joined<T: AsRef<str>>(names: &[T], word: &str) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    match names.split_last() {
+        Some((last, first)) if !first.is_empty() => format!("{} {word} {last}", first.join(", ")),
+        _ => names.concat(),
     }
 }
 

@@ -5,7 +5,7 @@ use super::words::place;
 use crate::report::comparison::{Headline, LeftOut};
 use crate::report::number::fixed;
 use crate::report::summary::Summary;
-use crate::report::words::spoken;
+use crate::report::words::{joined, spoken};
 
 /// Which schemes have the highest mean if each task is left out in turn. It describes the scores, and claims nothing of them.
 pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
@@ -24,7 +24,10 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
     let name = spoken(leader);
     let mut text = match others.is_empty() {
         true => format!("{name} is highest, whichever task is left out"),
-        false => format!("{name} is highest, but not without {}", either(&others)),
+        false => format!(
+            "{name} is highest, but not without {}",
+            joined(&others, "or")
+        ),
     };
     let open: Vec<String> = (headline.left_out.iter())
         .filter(|of| leads(of) && headline.best && !of.best)
@@ -33,7 +36,7 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
     if !open.is_empty() {
         let tasks = match open.len() {
             n if n == headline.left_out.len() => "any one of the tasks".into(),
-            _ => either(&open),
+            _ => joined(&open, "or"),
         };
         text.push_str(&format!(
             ". That it is best is not established without {tasks}"
@@ -41,14 +44,6 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
     }
     let place = place(summary, headline.part);
     Some(format!("{place}, each task left out in turn: {text}."))
-}
-
-/// `a, b or c`.
-fn either(names: &[String]) -> String {
-    match names {
-        [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
-        names => names.join(""),
-    }
 }
 
 #[cfg(test)]

@@ -84,33 +84,53 @@ fn pairs(values: &Values) -> usize {
     }
 }
 
-/// The number of the slowest of so many pairs, where a number is divided by it.
-fn slowest(pairs: usize) -> f64 {
-    (pairs - 1).max(1) as f64
+/// The scaling that is asked for, and how a program writes it.
+fn scaling(values: &Values) -> Option<(RopeScaling, String)> {
+    let (factor, original) = (values.real("factor"), values.whole("original"));
+    let written = |name: &str| format!("{name}::new({factor:?}, {original})");
+    Some(match values.word("scaling") {
+        "linear" => (
+            Linear::new(factor).into(),
+            format!("Linear::new({factor:?})"),
+        ),
+        "ntk" => (Ntk::new(factor).into(), format!("Ntk::new({factor:?})")),
+        "dynamic" => (Dynamic::new(factor, original).into(), written("Dynamic")),
+        "yarn" => (Yarn::new(factor, original).into(), written("Yarn")),
+        "llama3" => (
+            Llama3::new(factor, 1.0, 4.0, original).into(),
+            format!("Llama3::new({factor:?}, 1.0, 4.0, {original})"),
+        ),
+        "longrope" => {
+            let pairs = pairs(values);
+            let slowest = (pairs - 1).max(1) as f64;
+            let long = (0..pairs).map(|i| factor.powf(i as f64 / slowest));
+            let longrope = Longrope::new(vec![1.0; pairs], long.collect(), original, factor);
+            let long = format!(
+                "(0..{pairs}).map(|i| {factor:?}_f64.powf(i as f64 / {slowest:?})).collect()"
+            );
+            let arguments = [
+                format!("vec![1.0; {pairs}]"),
+                long,
+                original.to_string(),
+                format!("{factor:?}"),
+            ];
+            let arguments = arguments.map(|of| format!("            {of},\n")).concat();
+            (
+                longrope.into(),
+                format!("Longrope::new(\n{arguments}        )"),
+            )
+        }
+        _ => return None,
+    })
 }
 
 fn config(values: &Values) -> RotaryPositionalEncodingConfig {
-    let (factor, original) = (values.real("factor"), values.whole("original"));
-    let scaling: Option<RopeScaling> = match values.word("scaling") {
-        "linear" => Some(Linear::new(factor).into()),
-        "ntk" => Some(Ntk::new(factor).into()),
-        "dynamic" => Some(Dynamic::new(factor, original).into()),
-        "yarn" => Some(Yarn::new(factor, original).into()),
-        "llama3" => Some(Llama3::new(factor, 1.0, 4.0, original).into()),
-        "longrope" => {
-            let pairs = pairs(values);
-            let grow = |i| factor.powf(i as f64 / slowest(pairs));
-            let long = (0..pairs).map(grow).collect();
-            Some(Longrope::new(vec![1.0; pairs], long, original, factor).into())
-        }
-        _ => None,
-    };
     let rotary_dim = values.whole("rotary_dim");
     RotaryPositionalEncodingConfig {
         base: values.real("base"),
         layout: layout(values),
         rotary_dim: (rotary_dim > 0).then_some(rotary_dim),
-        scaling,
+        scaling: scaling(values).map(|of| of.0),
         ..RotaryPositionalEncodingConfig::new(values.whole("d_head"))
     }
 }
@@ -203,31 +223,6 @@ pub fn scores(
 
 /// A program with these settings.
 fn code(values: &Values, config: &RotaryPositionalEncodingConfig) -> String {
-    let (factor, original) = (values.real("factor"), values.whole("original"));
-    let (name, scaling) = match values.word("scaling") {
-        "linear" => ("Linear", format!("Linear::new({factor:?})")),
-        "ntk" => ("Ntk", format!("Ntk::new({factor:?})")),
-        "dynamic" => ("Dynamic", format!("Dynamic::new({factor:?}, {original})")),
-        "yarn" => ("Yarn", format!("Yarn::new({factor:?}, {original})")),
-        "llama3" => (
-            "Llama3",
-            format!("Llama3::new({factor:?}, 1.0, 4.0, {original})"),
-        ),
-        "longrope" => {
-            let pairs = pairs(values);
-            let slowest = slowest(pairs);
-            let long = format!(
-                "(0..{pairs}).map(|i| {factor:?}_f64.powf(i as f64 / {slowest:?})).collect()"
-            );
-            (
-                "Longrope",
-                format!(
-                    "Longrope::new(\n            vec![1.0; {pairs}],\n            {long},\n            {original},\n            {factor:?},\n        )"
-                ),
-            )
-        }
-        _ => ("", String::new()),
-    };
     let mut settings = format!(
         "\n        .with_base({:?})\n        .with_layout(Layout::{:?})",
         config.base, config.layout
@@ -236,8 +231,9 @@ fn code(values: &Values, config: &RotaryPositionalEncodingConfig) -> String {
         settings += &format!("\n        .with_rotary_dim({rotary_dim})");
     }
     let mut import = String::new();
-    if !name.is_empty() {
+    if let Some((_, scaling)) = scaling(values) {
         settings += &format!("\n        .with_scaling({scaling})");
+        let name = scaling.split(':').next().unwrap_or_default();
         import = format!("use pe_burn::scaling::{name};\n");
     }
     let d_head = config.d_head;

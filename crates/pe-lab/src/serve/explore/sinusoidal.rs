@@ -176,23 +176,16 @@ fn formula_of(values: &Values) -> String {
         "wavelengths" => {
             format!("Formula::Wavelengths {{\n    min: TAU,\n    max: TAU * {base:?},\n}}")
         }
-        "tensor2tensor" => format!(
-            "Formula::Tensor2Tensor {{\n    min_timescale: 1.0,\n    max_timescale: {base:?},\n}}"
-        ),
+        "tensor2tensor" | "diffusers" | "keras" => format!("Formula::{:#?}", formula(values)),
         "fairseq" => "Formula::FAIRSEQ".into(),
         "marian" => "Formula::Marian {}".into(),
         "mlx" => format!(
             "Formula::Mlx {{\n    min_freq: 1.0 / {base:?},\n    max_freq: 1.0,\n    scale: None,\n    \
              cos_first: false,\n    full_turns: false,\n}}"
         ),
-        "diffusers" => format!(
-            "Formula::Diffusers {{\n    flip_sin_to_cos: false,\n    downscale_freq_shift: 1.0,\n    \
-             scale: 1.0,\n    max_period: {base:?},\n}}"
-        ),
         "torch_geometric" => format!(
             "Formula::TorchGeometric {{\n    base_freq: 1.0 / {base:?},\n    granularity: 1.0,\n}}"
         ),
-        "keras" => format!("Formula::Keras {{\n    max_wavelength: {base:?},\n}}"),
         _ => format!("Formula::Paper {{ base: {base:?} }}"),
     }
 }
