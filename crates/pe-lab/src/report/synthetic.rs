@@ -116,13 +116,11 @@ impl Synthetic {
     /// A study of one task: the normalized scores of each scheme inside the training lengths, one for each seed.
     pub fn of_scores(task: &str, schemes: &[(&str, &[f64])]) -> Self {
         let names: Vec<&str> = schemes.iter().map(|of| of.0).collect();
-        let mut study = Self::new(&[task], &names, schemes[0].1.len() as u64);
-        for (scheme, scores) in schemes {
-            for (seed, normalized) in (1..).zip(*scores) {
-                study = study.score(task, scheme, seed, &[(10, 0.25 + 0.75 * normalized)]);
-            }
-        }
-        study
+        let seeds = schemes[0].1.len() as u64;
+        Self::each(&[task], &names, seeds, |_, scheme, seed| {
+            let (_, scores) = schemes.iter().find(|of| of.0 == scheme).unwrap();
+            [(10, 0.25 + 0.75 * scores[seed as usize - 1])]
+        })
     }
 
     /// The measures of a run, to be changed.
