@@ -42,7 +42,9 @@ const REFUSED: &str = "\
     scheme=alibi&heads=0 | heads | 0 | a whole number from 1 to 64
     scheme=t5&buckets=30 | buckets | 30 | a multiple of 4 from 4 to 256
     scheme=t5&buckets=256&max_distance=64 | max_distance | 64 |
+     | scheme |  | one of sinusoidal, rotary,
     scheme=learned | scheme | learned | one of sinusoidal, rotary,
+    scheme=alibi&scheme=t5 | scheme | t5 | a setting of this scheme: heads, shape, query, reach
     scheme=alibi&d_model=64 | d_model | 64 | a setting of this scheme: heads, shape, query, reach
 ";
 

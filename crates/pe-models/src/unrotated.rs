@@ -16,7 +16,7 @@ use pe_burn::{
 };
 
 /// A scheme of `pe-burn`, and where a model has it: an entry of [`HfConfig::schemes`](crate::HfConfig::schemes).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[non_exhaustive]
 pub struct PlacedScheme {
     /// Where the model has it, for example "embeddings of the encoder".

@@ -55,19 +55,3 @@ pub fn write(svg: &str, file: &Entry) -> Result<(), LabError> {
     };
     write_whole(file, &bytes)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_name_says_the_format() {
-        assert_eq!(Format::of(Path::new("a/b.svg")).unwrap(), Format::Svg);
-        assert_eq!(Format::of(Path::new("B.PNG")).unwrap(), Format::Png);
-        assert_eq!(Format::of(Path::new("c.pdf")).is_ok(), pdf::IN_BUILD);
-        for wrong in ["a.eps", "svg", "a.svg/b", ""] {
-            let error = Format::of(Path::new(wrong)).unwrap_err();
-            assert_eq!(error.exit_code(), 2, "{wrong}");
-        }
-    }
-}

@@ -7,6 +7,7 @@
 //! | `axis` | an axis: its ends, its labels, its name |
 //! | `page` | a page with a title: texts, charts, images, legends, colour bars |
 //! | `look` | the colour, the dashes and the marker of a scheme, the same on every picture of a study |
+//! | `curve` | a named line of a chart, and the legend of several |
 //! | `mark` | what is drawn inside a chart: lines, markers, bands |
 //! | `unit` | the unit of length, and colours and errors for `plotters` |
 //! | `raster` | a grid of values as pixels |
@@ -19,6 +20,7 @@
 
 mod axis;
 pub mod colour;
+mod curve;
 mod file;
 mod look;
 mod mark;
@@ -30,6 +32,7 @@ mod title;
 mod unit;
 
 pub(crate) use axis::{Axis, Side, label_width};
+pub(crate) use curve::Curve;
 pub use file::{Format, write};
 pub use look::Look;
 pub(crate) use mark::{Chart, Stroke, band, dots, line, markers};

@@ -42,6 +42,18 @@ pub(crate) struct Rect {
     pub height: i32,
 }
 
+impl Rect {
+    /// The inside of a chart of this size below a title and `lines` of subtitle, with room on its left for an axis.
+    pub fn beside(axis: &Axis, lines: usize, (width, height): (i32, i32)) -> Self {
+        Self {
+            left: 20 + axis.margin(),
+            top: below_subtitle(lines),
+            width,
+            height,
+        }
+    }
+}
+
 /// Which lines a chart has at its labels.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Lines {
@@ -63,13 +75,8 @@ pub(crate) fn page(
     subtitle: &[String],
     draw: impl FnOnce(&mut Page) -> Result<(), LabError>,
 ) -> Result<String, LabError> {
-    let size = |factor: i32| {
-        (
-            u32::try_from(width * factor),
-            u32::try_from(height * factor),
-        )
-    };
-    let (Ok(w), Ok(h)) = size(UNIT) else {
+    let [w, h] = [width, height].map(|length| u32::try_from(length * UNIT));
+    let (Ok(w), Ok(h)) = (w, h) else {
         return Err(LabError::Drawing(format!("a page of {width} × {height}")));
     };
     let mut svg = String::new();

@@ -44,6 +44,7 @@ mod tests {
     use super::super::page::{Rect, Words, page};
     use super::super::raster::Image;
     use super::*;
+    use crate::data::testing::Says;
 
     fn picture() -> String {
         page((300, 200), "A title", &[], |page| {
@@ -66,18 +67,14 @@ mod tests {
         if !IN_BUILD {
             let error = rendered.unwrap_err();
             assert_eq!(error.exit_code(), 2);
-            assert!(error.to_string().contains("--features pdf"), "{error}");
+            error.says("--features pdf");
             return;
         }
         let pdf = rendered.unwrap();
         assert!(pdf.starts_with(b"%PDF-1."));
         let text = String::from_utf8_lossy(&pdf);
         // 300 × 200 pixels of 1/96 inch are 225 × 150 points.
-        assert!(
-            text.contains("/MediaBox [0 0 225 150]"),
-            "the size of the page"
-        );
-        assert!(text.contains("/Subtype /Image"), "the image");
+        text.says_all(&["/MediaBox [0 0 225 150]", "/Subtype /Image"]);
         assert!(!text.contains("/Font"), "letters are lines");
         assert!(render("no picture").is_err());
     }

@@ -23,34 +23,21 @@ fn cut(svg: &str) -> Option<String> {
         rest.split_once('"').map(|(value, _)| value)
     };
     let (height, view) = (value("height")?, value("viewBox")?);
-    let [left, top, width, down] = view.split(' ').collect::<Vec<_>>()[..] else {
-        return None;
-    };
+    let (width, down) = view.strip_prefix("0 0 ")?.split_once(' ')?;
     let number = |text: &str| text.parse::<i32>().ok();
-    let own = format!(
-        "0 {} {} {}",
-        STRIP * UNIT,
-        number(width)?,
-        number(down)? - STRIP * UNIT
-    );
-    (left == "0" && top == "0").then(|| {
-        svg.replacen(
-            &format!(" height=\"{height}\""),
-            &format!(" height=\"{}\"", number(height).unwrap_or(0) - STRIP),
-            1,
-        )
-        .replacen(
-            &format!(" viewBox=\"{view}\""),
-            &format!(" viewBox=\"{own}\""),
-            1,
-        )
-    })
+    let (strip, down) = (STRIP * UNIT, number(down)? - STRIP * UNIT);
+    let lower = number(height)? - STRIP;
+    let of = |name: &str, value: &str| format!(" {name}=\"{value}\"");
+    let svg = svg.replacen(&of("height", height), &of("height", &lower.to_string()), 1);
+    let own = format!("0 {strip} {width} {down}");
+    Some(svg.replacen(&of("viewBox", view), &of("viewBox", &own), 1))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::page::{Words, page};
     use super::*;
+    use crate::data::testing::Says;
 
     #[test]
     fn the_title_goes_and_the_rest_stays_where_it_is() {
@@ -70,15 +57,11 @@ mod tests {
         };
         assert_eq!(texts(&svg)[0].0, "The & title");
         assert_eq!(texts(&without), texts(&svg)[1..]);
-        assert!(
-            svg.contains("width=\"300\" height=\"200\" viewBox=\"0 0 1200 800\""),
-            "{svg}"
-        );
-        assert!(
-            without.contains("width=\"300\" height=\"166\" viewBox=\"0 136 1200 664\""),
-            "{without}"
-        );
-        assert!(without.contains("aria-label=\"The &amp; title\""));
+        svg.says("width=\"300\" height=\"200\" viewBox=\"0 0 1200 800\"");
+        without.says_all(&[
+            "width=\"300\" height=\"166\" viewBox=\"0 136 1200 664\"",
+            "aria-label=\"The &amp; title\"",
+        ]);
         // What is no page is left as it is.
         assert_eq!(without_title("<svg/>"), "<svg/>");
     }

@@ -16,8 +16,7 @@ mod weights;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use pe_burn::PositionalConfig;
-use pe_models::HfConfig;
+use pe_models::{HfConfig, PlacedScheme};
 use serde::Serialize;
 
 use crate::door::Entry;
@@ -30,7 +29,7 @@ pub use weights::Weights;
 const MOST_BYTES: u64 = 16 << 20;
 
 /// What positions do in a model.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct Inspection {
     /// The model type whose code the file was read for.
@@ -46,22 +45,12 @@ pub struct Inspection {
     pub groups: Vec<Group>,
     /// The schemes of a model type that does not rotate.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub schemes: Option<Vec<Scheme>>,
+    pub schemes: Option<Vec<PlacedScheme>>,
     /// The other parts of the file: what reads images and sound, and the sides of an encoder-decoder.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<Part>,
     /// What the names and shapes of the weights say.
     pub weights: Option<Weights>,
-}
-
-/// A scheme of `pe-burn`, and where a model has it.
-#[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
-pub struct Scheme {
-    /// Where the model has it, for example "embeddings of the encoder".
-    pub place: &'static str,
-    /// The scheme with its settings, as `PositionalConfig` reads them.
-    pub scheme: PositionalConfig,
 }
 
 /// A part of a file beside its text.
@@ -136,35 +125,25 @@ impl Inspection {
             // A file of two sides has nothing beside them.
             Err(_) if parts.iter().any(|part| part.inspection.is_some()) => Ok(Self {
                 parts,
-                ..Self::empty(config.named().unwrap_or("").to_string())
+                ..Self::named(config)
             }),
             Err(error) => Err(error),
         }
     }
 
-    fn empty(model_type: String) -> Self {
+    fn named(config: &HfConfig) -> Self {
         Self {
-            model_type,
-            assumptions: Vec::new(),
-            context: None,
-            layers: 0,
-            groups: Vec::new(),
-            schemes: None,
-            parts: Vec::new(),
-            weights: None,
+            model_type: config.named().unwrap_or("").to_string(),
+            ..Self::default()
         }
     }
 
     /// The file without its other parts.
     fn of_text(config: &HfConfig) -> Result<Self, LabError> {
         if let Some(schemes) = config.schemes()? {
-            let of = |placed: pe_models::PlacedScheme| Scheme {
-                place: placed.place,
-                scheme: placed.scheme,
-            };
             return Ok(Self {
-                schemes: Some(schemes.into_iter().map(of).collect()),
-                ..Self::empty(config.named().unwrap_or("").to_string())
+                schemes: Some(schemes),
+                ..Self::named(config)
             });
         }
         let context = config.context()?;
@@ -178,11 +157,12 @@ impl Inspection {
             }
         }
         Ok(Self {
+            model_type: config.model_type()?.to_string(),
             assumptions: config.assumptions()?,
             context,
             layers: count,
             groups,
-            ..Self::empty(config.model_type()?.to_string())
+            ..Self::default()
         })
     }
 }

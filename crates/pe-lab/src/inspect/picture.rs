@@ -2,7 +2,7 @@
 
 use super::{Inspection, Rotation};
 use crate::draw::colour::{MAX_DISTINCT, distinct};
-use crate::draw::{Axis, Key, Lines, Rect, Side, Stroke, below_subtitle, dots, line, page};
+use crate::draw::{Axis, Curve, Lines, Rect, Side, Stroke, page};
 use crate::error::LabError;
 use crate::grouped::grouped;
 
@@ -35,42 +35,29 @@ pub fn svg(model: &Inspection) -> Result<String, LabError> {
     let left = wavelengths(longest);
     let end = pairs.saturating_sub(1).max(1) as f64;
     let across = Axis::counted("pair of columns", (0, pairs), end, 0.0).horizontal(WIDTH);
-    let rect = Rect {
-        left: 20 + left.margin(),
-        top: below_subtitle(1),
-        width: WIDTH,
-        height: HEIGHT,
+    let curve = |(index, (rotation, name)): (usize, &(&Rotation, String))| {
+        let points = rotation.wavelengths.iter().enumerate();
+        let points = points.filter_map(|(i, of)| Some((i as f64, (*of)?.log10())));
+        Curve {
+            stroke: Stroke::solid(distinct(index)),
+            name: Some(name.clone()),
+            points: points.collect(),
+            dots: true,
+        }
     };
-    let mut legend = Vec::new();
-    let mut lines = Vec::new();
-    for (index, (rotation, name)) in groups.iter().enumerate() {
-        let stroke = Stroke::solid(distinct(index));
-        let points: Vec<(f64, f64)> = rotation
-            .wavelengths
-            .iter()
-            .enumerate()
-            .filter_map(|(i, wavelength)| Some((i as f64, (*wavelength)?.log10())))
-            .collect();
-        legend.push((Key::Line(stroke, None), name.clone()));
-        lines.push((stroke, points));
-    }
-    let marks = lengths(model.context, first.trained_on);
-    for (_, stroke, name) in &marks {
-        legend.push((Key::Line(*stroke, None), name.clone()));
-    }
-    let size = (rect.left + WIDTH + 40, rect.top + HEIGHT + 60);
+    let curves: Vec<Curve> = groups.iter().enumerate().map(curve).collect();
+    let marks = lengths(model.context, first.trained_on, end);
     let title = format!("Wavelengths of {}", model.model_type);
+    let rect = Rect::beside(&left, 1, (WIDTH, HEIGHT));
     let subtitle =
         ["A pair above a dashed line does not complete a turn within that length".to_string()];
+    let size = (rect.left + WIDTH + 40, rect.top + HEIGHT + 60);
     page(size, &title, &subtitle, |page| {
         let mut chart = page.chart(rect, &across, (&left, Side::Left), Lines::Both)?;
-        for (at, stroke, _) in &marks {
-            line(&mut chart, &[(0.0, *at), (end, *at)], *stroke)?;
+        for curve in marks.iter().chain(&curves) {
+            curve.draw(&mut chart)?;
         }
-        for (stroke, points) in &lines {
-            line(&mut chart, points, *stroke)?;
-            dots(&mut chart, points.iter().map(|at| (*at, stroke.colour)), 2)?;
-        }
+        let legend = Curve::legend(curves.iter().chain(&marks));
         page.legend((rect.left + 18, rect.top + 12), &legend)
     })
 }
@@ -108,17 +95,21 @@ fn wavelengths(longest: f64) -> Axis {
     }
 }
 
-/// Where the context and the length of the training lie on that axis, if they are known and not the same.
-fn lengths(context: Option<usize>, trained_on: Option<usize>) -> Vec<(f64, Stroke, String)> {
-    let mut marks: Vec<(f64, Stroke, String)> = Vec::new();
+/// Lines up to `end` at the context and the length of the training on that axis, if they are known and not the same.
+fn lengths(context: Option<usize>, trained_on: Option<usize>, end: f64) -> Vec<Curve> {
+    let mut marks: Vec<Curve> = Vec::new();
     for (name, length) in [("context", context), ("length of training", trained_on)] {
         let Some(length) = length.filter(|length| *length > 0) else {
             continue;
         };
         let at = (length as f64).log10();
-        if marks.iter().all(|(other, ..)| *other != at) {
-            let name = format!("{name}: {} tokens", grouped(length, ','));
-            marks.push((at, Stroke::dashed(distinct(MAX_DISTINCT - 1)), name));
+        if marks.iter().all(|other| other.points[0].1 != at) {
+            marks.push(Curve {
+                stroke: Stroke::dashed(distinct(MAX_DISTINCT - 1)),
+                name: Some(format!("{name}: {} tokens", grouped(length, ','))),
+                points: vec![(0.0, at), (end, at)],
+                dots: false,
+            });
         }
     }
     marks

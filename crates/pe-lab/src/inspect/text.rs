@@ -1,6 +1,6 @@
 //! The facts about a model as text, within 80 columns.
 
-use std::fmt;
+use std::{fmt, iter};
 
 use pe_burn::axes::PairOrder;
 use pe_burn::{Axes, Layout};
@@ -29,9 +29,7 @@ impl fmt::Display for Inspection {
             for placed in schemes {
                 writeln!(f, "\n{}", capital(placed.place))?;
                 let text = serde_json::to_string(&placed.scheme).unwrap_or_default();
-                for (i, line) in wrapped(&text, 64).into_iter().enumerate() {
-                    entry(f, if i == 0 { "scheme" } else { "" }, &line)?;
-                }
+                entries(f, "scheme", &text)?;
             }
         }
         if !self.assumptions.is_empty() {
@@ -101,11 +99,8 @@ impl fmt::Display for Group {
                 shift => format!("(position + {shift})"),
             };
             let (beta, length) = (factor.beta, factor.length);
-            entry(
-                f,
-                "",
-                &format!("1 + {beta} ln(1 + floor({shifted} / {length}))"),
-            )?;
+            let formula = format!("1 + {beta} ln(1 + floor({shifted} / {length}))");
+            entry(f, "", &formula)?;
         }
         Ok(())
     }
@@ -169,11 +164,8 @@ impl fmt::Display for Rotation {
             entry(f, "direction", "opposite: pairs turn by minus the angle")?;
         }
         if self.tiled_angles {
-            entry(
-                f,
-                "angles",
-                "tiled: column i of an axis turns by frequency i,",
-            )?;
+            let angles = "tiled: column i of an axis turns by frequency i,";
+            entry(f, "angles", angles)?;
             entry(f, "", "counted from 0 again in the second half")?;
         }
         self.fmt_turns(f)?;
@@ -207,9 +199,7 @@ impl Rotation {
             None => entry(f, "scaling", "none")?,
             Some(scaling) => {
                 let text = serde_json::to_string(scaling).unwrap_or_default();
-                for (i, line) in wrapped(&text, 64).into_iter().enumerate() {
-                    entry(f, if i == 0 { "scaling" } else { "" }, &line)?;
-                }
+                entries(f, "scaling", &text)?;
             }
         }
         if self.attention_factor != 1.0 {
@@ -223,26 +213,20 @@ impl Rotation {
     }
 
     fn fmt_wavelengths(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut name = "wavelengths";
         if let Some(short) = &self.wavelengths_of_short_inputs {
-            entry(f, "wavelengths", &span(short))?;
+            entry(f, name, &span(short))?;
             let length = grouped(self.length, ',');
-            entry(
-                f,
-                "",
-                &format!("in short inputs; in one of {length} tokens:"),
-            )?;
-            entry(f, "", &span(&self.wavelengths))?;
-        } else {
-            entry(f, "wavelengths", &span(&self.wavelengths))?;
+            let inputs = format!("in short inputs; in one of {length} tokens:");
+            entry(f, "", &inputs)?;
+            name = "";
         }
+        entry(f, name, &span(&self.wavelengths))?;
         let turning = self.wavelengths.iter().flatten().count();
         let still = self.wavelengths.len() - turning;
         if still > 0 {
-            entry(
-                f,
-                "",
-                &format!("{} do not turn at all", counted(still, "pair")),
-            )?;
+            let still = counted(still, "pair");
+            entry(f, "", &format!("{still} do not turn at all"))?;
         }
         Ok(())
     }
@@ -266,6 +250,13 @@ fn span(wavelengths: &[Option<f64>]) -> String {
 
 fn entry(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
     writeln!(f, "  {name:<12} {text}")
+}
+
+/// The same of a long text, in several lines.
+fn entries(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
+    let names = [name].into_iter().chain(iter::repeat(""));
+    let mut lines = names.zip(wrapped(text, 64));
+    lines.try_for_each(|(name, line)| entry(f, name, &line))
 }
 
 /// With a capital letter at the start.

@@ -168,6 +168,7 @@ mod tests {
 
     use super::super::Inspection;
     use super::*;
+    use crate::data::testing::Says;
 
     fn findings(name: &str, rows: usize) -> (Option<Layout>, String) {
         let text = r#"{"model_type": "llama", "num_hidden_layers": 2, "head_dim": 64}"#;
@@ -197,12 +198,9 @@ mod tests {
         ] {
             let (found, text) = findings(name, 512);
             assert_eq!(found, layout, "{name}");
-            assert!(text.contains(words), "{text}");
+            text.says(words);
         }
         let (_, text) = findings("q_proj.weight", 500);
-        assert!(
-            text.contains("not a multiple of the head's width 64"),
-            "{text}"
-        );
+        text.says("not a multiple of the head's width 64");
     }
 }

@@ -5,7 +5,7 @@ use pe_burn::Layout;
 use super::encoding::Encoding;
 use super::text::{check_list, wavelength};
 use crate::draw::colour::{MAX_DISTINCT, distinct};
-use crate::draw::{Axis, Key, Lines, Page, Rect, Side, Stroke, below_subtitle, dots, line, page};
+use crate::draw::{Axis, Curve, Lines, Page, Rect, Side, Stroke, below_subtitle, page};
 use crate::error::LabError;
 use crate::grouped::grouped;
 
@@ -77,14 +77,7 @@ pub fn svg(
 struct Panel {
     x: Axis,
     curves: Vec<Curve>,
-    legend: Vec<(Key, String)>,
     note: Option<String>,
-}
-
-struct Curve {
-    stroke: Stroke,
-    points: Vec<(f64, f64)>,
-    dots: bool,
 }
 
 impl Panel {
@@ -97,14 +90,10 @@ impl Panel {
         };
         let values = Axis::unit("value (dimensionless)", 0.08);
         let mut chart = page.chart(rect, &self.x, (&values, Side::Left), Lines::Both)?;
-        for curve in &self.curves {
-            line(&mut chart, &curve.points, curve.stroke)?;
-            if curve.dots {
-                let colour = curve.stroke.colour;
-                dots(&mut chart, curve.points.iter().map(|at| (*at, colour)), 2)?;
-            }
-        }
-        page.legend((LEFT + WIDTH + 18, top + 12), &self.legend)
+        self.curves
+            .iter()
+            .try_for_each(|curve| curve.draw(&mut chart))?;
+        page.legend((LEFT + WIDTH + 18, top + 12), &Curve::legend(&self.curves))
     }
 }
 
@@ -120,24 +109,24 @@ fn by_position(encoding: &Encoding, columns: &[usize]) -> Result<Option<Panel>, 
         }
     })?;
     let per_group = per_group(seq_len);
-    let curve = |(index, values): (usize, &Vec<f64>)| Curve {
-        stroke: solid(index),
-        points: envelope(values, per_group),
-        dots: seq_len <= DOTS,
-    };
     let wavelengths = encoding.spectrum.wavelengths();
-    let legend = |(index, column): (usize, &usize)| {
+    let curve = |(index, (values, column)): (usize, (&Vec<f64>, &usize))| {
         let (pair, function) = function(encoding, *column);
         let turn = wavelength(wavelengths[pair]);
-        let text = format!("column {column}: {function}, wavelength {turn} tokens");
-        (Key::Line(solid(index), None), text)
+        Curve {
+            stroke: solid(index),
+            name: Some(format!(
+                "column {column}: {function}, wavelength {turn} tokens"
+            )),
+            points: envelope(values, per_group),
+            dots: seq_len <= DOTS,
+        }
     };
     let end = seq_len.saturating_sub(1).max(1) as f64;
     let x = Axis::counted("position (tokens)", (start, seq_len), end, 0.0);
     Ok(Some(Panel {
         x: x.horizontal(WIDTH),
-        curves: values.iter().enumerate().map(curve).collect(),
-        legend: columns.iter().enumerate().map(legend).collect(),
+        curves: values.iter().zip(columns).enumerate().map(curve).collect(),
         note: (per_group > 1).then(|| {
             format!(
                 "Reduced to pixels: each curve joins the smallest and the largest of every \
@@ -153,7 +142,7 @@ fn by_column(encoding: &Encoding, positions: &[usize]) -> Result<Option<Panel>, 
     }
     let d_model = encoding.d_model();
     let rows: Vec<f32> = encoding.spectrum.rows_at(positions)?;
-    let (mut curves, mut legend) = (Vec::new(), Vec::new());
+    let mut curves = Vec::new();
     for (index, (row, position)) in rows.chunks_exact(d_model).zip(positions).enumerate() {
         // One curve for the sines and one for the cosines: a single curve would be a zigzag.
         for name in ["sin", "cos"] {
@@ -166,12 +155,10 @@ fn by_column(encoding: &Encoding, positions: &[usize]) -> Result<Option<Panel>, 
                 .map(|column| (column as f64, f64::from(row[column])))
                 .collect();
             if !points.is_empty() {
-                legend.push((
-                    Key::Line(stroke, None),
-                    format!("position {}: {name} columns", grouped(*position, ',')),
-                ));
+                let position = grouped(*position, ',');
                 curves.push(Curve {
                     stroke,
+                    name: Some(format!("position {position}: {name} columns")),
                     dots: d_model <= DOTS,
                     points: thinned(&points),
                 });
@@ -183,7 +170,6 @@ fn by_column(encoding: &Encoding, positions: &[usize]) -> Result<Option<Panel>, 
     Ok(Some(Panel {
         x: x.horizontal(WIDTH),
         curves,
-        legend,
         note: None,
     }))
 }
@@ -253,8 +239,15 @@ mod tests {
         for (index, (_, value)) in panel.curves[1].points.iter().enumerate() {
             assert!((value - (omega(3.0) * (index + 3) as f64).cos()).abs() < 3e-8);
         }
-        assert_eq!(panel.legend[0].1, "column 4: sin, wavelength 39.6 tokens");
-        assert_eq!(panel.legend[1].1, "column 7: cos, wavelength 99.6 tokens");
+        let names = panel.curves.iter().filter_map(|of| of.name.as_deref());
+        let names: Vec<&str> = names.collect();
+        assert_eq!(
+            names,
+            [
+                "column 4: sin, wavelength 39.6 tokens",
+                "column 7: cos, wavelength 99.6 tokens"
+            ]
+        );
 
         let panel = by_column(&encoding(6, 0, 1), &[0, 9]).unwrap().unwrap();
         let of = |curve: usize| panel.curves[curve].points.clone();

@@ -5,7 +5,7 @@ use pe_burn::{AlibiConfig, MAX_POSITION};
 use super::encoding::{MAX_D_MODEL, spectrum};
 use super::text::{check_list, number};
 use crate::draw::colour::{MAX_DISTINCT, distinct, sequential};
-use crate::draw::{Axis, Key, Lines, Rect, Side, Stroke, below_subtitle, line, page};
+use crate::draw::{Axis, Curve, Lines, Rect, Side, Stroke, page};
 use crate::error::LabError;
 use crate::grouped::grouped;
 
@@ -34,7 +34,7 @@ pub fn rotary(d_head: usize, bases: &[f64], reach: usize) -> Result<String, LabE
         )));
     }
     let distances = distances(reach)?;
-    let mut lines = Vec::new();
+    let mut curves = Vec::new();
     for (index, base) in bases.iter().enumerate() {
         let spectrum = spectrum(d_head, *base)?;
         let score =
@@ -43,17 +43,18 @@ pub fn rotary(d_head: usize, bases: &[f64], reach: usize) -> Result<String, LabE
             .iter()
             .map(score)
             .collect::<Result<_, LabError>>()?;
-        lines.push((
-            Stroke::solid(distinct(index)),
-            Some(format!("base {}", number(*base))),
+        curves.push(Curve {
+            stroke: Stroke::solid(distinct(index)),
+            name: Some(format!("base {}", number(*base))),
             points,
-        ));
+            dots: false,
+        });
     }
     draw(
         "Score of an equal query and key, rotated by RoPE",
         &format!("d_head {d_head}; divided by the score at distance 0"),
         "score",
-        &lines,
+        &curves,
         reach,
     )
 }
@@ -68,26 +69,26 @@ pub fn alibi(heads: usize, reach: usize) -> Result<String, LabError> {
     let distances = distances(reach)?;
     let slopes = AlibiConfig::new(heads).slopes();
     let every = heads.div_ceil(NAMED);
-    let line = |(head, slope): (usize, &f64)| {
-        let colour = sequential(0.9 * head as f64 / heads as f64);
-        let name = head
-            .is_multiple_of(every)
-            .then(|| format!("head {head}, slope {}", number(*slope)));
+    let curve = |(head, slope): (usize, &f64)| {
         let points = distances.iter().map(|d| (*d as f64, -slope * *d as f64));
-        (Stroke::solid(colour), name, points.collect())
+        Curve {
+            stroke: Stroke::solid(sequential(0.9 * head as f64 / heads as f64)),
+            name: head
+                .is_multiple_of(every)
+                .then(|| format!("head {head}, slope {}", number(*slope))),
+            points: points.collect(),
+            dots: false,
+        }
     };
-    let lines: Vec<Line> = slopes.iter().enumerate().map(line).collect();
+    let curves: Vec<Curve> = slopes.iter().enumerate().map(curve).collect();
     draw(
         "Biases of ALiBi",
         &format!("{heads} heads; added to the scores"),
         "bias",
-        &lines,
+        &curves,
         reach,
     )
 }
-
-/// A line: how it is drawn, its name if it has one, its points.
-type Line = (Stroke, Option<String>, Vec<(f64, f64)>);
 
 fn check(name: &str, value: usize, least: usize, most: usize) -> Result<(), LabError> {
     match (least..=most).contains(&value) {
@@ -110,25 +111,16 @@ fn draw(
     title: &str,
     about: &str,
     measure: &str,
-    lines: &[Line],
+    curves: &[Curve],
     reach: usize,
 ) -> Result<String, LabError> {
-    let values = lines.iter().flat_map(|line| &line.2).map(|point| point.1);
+    let values = curves.iter().flat_map(|of| &of.points).map(|at| at.1);
     let (least, most) = values.fold((f64::MAX, f64::MIN), |(a, b), v| (a.min(v), b.max(v)));
     let room = 0.04 * (most - least);
     let x = Axis::round("distance (tokens)", 0.0..reach as f64, 9).horizontal(WIDTH);
     let y = Axis::round(measure, least - room..most + room, 7);
-    let legend: Vec<(Key, String)> = lines
-        .iter()
-        .filter_map(|(stroke, name, _)| Some((Key::Line(*stroke, None), name.clone()?)))
-        .collect();
     let subtitle = [format!("{about}; distances up to {}", grouped(reach, ','))];
-    let rect = Rect {
-        left: 20 + y.margin(),
-        top: below_subtitle(1),
-        width: WIDTH,
-        height: HEIGHT,
-    };
+    let rect = Rect::beside(&y, subtitle.len(), (WIDTH, HEIGHT));
     let right = rect.left + WIDTH;
     page(
         (right + 240, rect.top + HEIGHT + 60),
@@ -136,10 +128,8 @@ fn draw(
         &subtitle,
         |page| {
             let mut chart = page.chart(rect, &x, (&y, Side::Left), Lines::Both)?;
-            for (stroke, _, points) in lines {
-                line(&mut chart, points, *stroke)?;
-            }
-            page.legend((right + 18, rect.top + 12), &legend)
+            curves.iter().try_for_each(|curve| curve.draw(&mut chart))?;
+            page.legend((right + 18, rect.top + 12), &Curve::legend(curves))
         },
     )
 }

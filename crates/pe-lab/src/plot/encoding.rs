@@ -93,20 +93,18 @@ impl Encoding {
     /// For example "d_model 512, base 10,000, positions 0 to 99"; also the layout, if it is not the
     /// paper's.
     pub(super) fn describe(&self) -> String {
-        let (first, last) = (self.start, self.start + self.seq_len - 1);
-        format!(
-            "{}, {}",
-            describe(&self.spectrum),
-            if first == last {
-                format!("position {}", grouped(first, ','))
-            } else {
-                format!(
-                    "positions {} to {}",
-                    grouped(first, ','),
-                    grouped(last, ',')
-                )
-            }
-        )
+        let (d_model, base) = (self.d_model(), number(self.spectrum.base()));
+        let layout = match self.spectrum.layout() {
+            Layout::Interleaved => "",
+            Layout::Halves => ", layout halves",
+        };
+        let [first, last] =
+            [self.start, self.start + self.seq_len - 1].map(|position| grouped(position, ','));
+        let positions = match self.seq_len {
+            1 => format!("position {first}"),
+            _ => format!("positions {first} to {last}"),
+        };
+        format!("d_model {d_model}, base {base}{layout}, {positions}")
     }
 
     /// The column of a pair's sine, and that of its cosine if it has one: the last sine of an odd
@@ -129,18 +127,6 @@ pub(super) fn spectrum(d_model: usize, base: f64) -> Result<Spectrum, LabError> 
         )));
     }
     Ok(Spectrum::new(d_model, base)?)
-}
-
-fn describe(spectrum: &Spectrum) -> String {
-    let layout = match spectrum.layout() {
-        Layout::Interleaved => "",
-        Layout::Halves => ", layout halves",
-    };
-    format!(
-        "d_model {}, base {}{layout}",
-        spectrum.d_model(),
-        number(spectrum.base())
-    )
 }
 
 #[cfg(test)]

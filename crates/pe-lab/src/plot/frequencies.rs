@@ -7,7 +7,7 @@ use pe_burn::Spectrum;
 use super::encoding::spectrum;
 use super::text::{check_list, number, wavelength};
 use crate::draw::colour::{MAX_DISTINCT, distinct};
-use crate::draw::{Axis, Key, Lines, Rect, Side, Stroke, below_subtitle, dots, line, page};
+use crate::draw::{Axis, Curve, Lines, Rect, Side, Stroke, page};
 use crate::error::LabError;
 use crate::grouped::grouped;
 
@@ -27,28 +27,25 @@ const DOTS: usize = 64;
 /// bases, more than [`MAX_DISTINCT`], or one twice.
 pub fn svg(d_model: usize, bases: &[f64]) -> Result<String, LabError> {
     check_list("--bases", bases, MAX_DISTINCT)?;
-    let mut lines = Vec::new();
-    let mut legend = Vec::new();
+    let pairs = d_model.div_ceil(2);
+    let mut curves = Vec::new();
     for (index, base) in bases.iter().enumerate() {
         let spectrum = spectrum(d_model, *base)?;
-        let stroke = Stroke::solid(distinct(index));
-        legend.push((Key::Line(stroke, None), named(*base, &spectrum)));
-        lines.push((stroke, points(&spectrum.frequencies())));
+        curves.push(Curve {
+            stroke: Stroke::solid(distinct(index)),
+            name: Some(named(*base, &spectrum)),
+            points: points(&spectrum.frequencies()),
+            dots: pairs <= DOTS,
+        });
     }
-    let pairs = d_model.div_ceil(2);
-    let lowest = lines.iter().flat_map(|line| &line.1).map(|point| point.1);
+    let lowest = curves.iter().flat_map(|of| &of.points).map(|at| at.1);
     let decades = (-lowest.fold(0.0, f64::min)).ceil().max(1.0) as i32;
     let (left, right) = (frequencies(decades), wavelengths(decades));
     let end = pairs.saturating_sub(1).max(1) as f64;
     let pairs_axis = Axis::counted("pair index i (columns 2i and 2i + 1)", (0, pairs), end, 0.0);
     let pairs_axis = pairs_axis.horizontal(WIDTH);
     let subtitle = [format!("d_model {d_model}, ω = base^(−2i / d_model)")];
-    let rect = Rect {
-        left: 20 + left.margin(),
-        top: below_subtitle(1),
-        width: WIDTH,
-        height: HEIGHT,
-    };
+    let rect = Rect::beside(&left, subtitle.len(), (WIDTH, HEIGHT));
     let size = (
         rect.left + WIDTH + right.margin() + 20,
         rect.top + HEIGHT + 60,
@@ -65,14 +62,10 @@ pub fn svg(d_model: usize, bases: &[f64]) -> Result<String, LabError> {
                 Lines::None,
             )?;
             let mut chart = page.chart(rect, &pairs_axis, (&left, Side::Left), Lines::Both)?;
-            for (stroke, points) in &lines {
-                line(&mut chart, points, *stroke)?;
-                if pairs <= DOTS {
-                    dots(&mut chart, points.iter().map(|at| (*at, stroke.colour)), 2)?;
-                }
-            }
+            curves.iter().try_for_each(|curve| curve.draw(&mut chart))?;
             // The lower left corner is free: every line falls from the upper left to the right.
-            let up = 20 * (legend.len() as i32 - 1) + 22;
+            let up = 20 * (curves.len() as i32 - 1) + 22;
+            let legend = Curve::legend(&curves);
             page.legend((rect.left + 18, rect.top + HEIGHT - up), &legend)
         },
     )

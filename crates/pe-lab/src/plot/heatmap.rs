@@ -53,20 +53,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_row_is_0_1_0_1_and_the_next_starts_with_sin_1_and_cos_1() {
-        let (x, y) = (Fit::new(4, ROOM.0), Fit::new(2, ROOM.1));
-        let means = raster(&encoding(4, 0, 2), x, y).unwrap().means();
-        assert_eq!(means[..4], [0.0, 1.0, 0.0, 1.0]);
-        for (mean, exact) in
-            means[4..]
-                .iter()
-                .zip([1_f64.sin(), 1_f64.cos(), 0.01_f64.sin(), 0.01_f64.cos()])
-        {
-            assert!((mean - exact).abs() < 3e-8);
-        }
-    }
-
-    #[test]
     fn many_positions_are_averaged() {
         let (x, y) = (Fit::new(4, ROOM.0), Fit::new(10_000, ROOM.1));
         assert_eq!(y.per_pixel, 17);

@@ -1,7 +1,7 @@
 //! A picture of a matrix: an image between two axes, and a bar that says which colour is which value.
 
 use crate::draw::colour::diverging;
-use crate::draw::{Axis, Fit, Image, Lines, Rect, Side, below_subtitle, page};
+use crate::draw::{Axis, Fit, Image, Lines, Rect, Side, page};
 use crate::error::LabError;
 
 /// Draws the image of a matrix, whose rows are the positions from `first` on, below a title and some lines. `columns` is the
@@ -19,12 +19,7 @@ pub(super) fn matrix(
     let mut positions = positions(y, first);
     // The first position is on top.
     std::mem::swap(&mut positions.from, &mut positions.to);
-    let rect = Rect {
-        left: 20 + positions.margin(),
-        top: below_subtitle(subtitle.len()),
-        width,
-        height,
-    };
+    let rect = Rect::beside(&positions, subtitle.len(), (width, height));
     let bar = rect.left + width + 24;
     let size = ((bar + 90).max(640), rect.top + height + 60);
     page(size, title, subtitle, |page| {

@@ -160,24 +160,7 @@ fn draw(
 mod tests {
     use super::super::encoding::tests::encoding;
     use super::*;
-
-    #[test]
-    fn cosines_of_hand_made_rows() {
-        let mut directions = Directions::new(4, 2);
-        for row in [[3.0, 0.0], [0.0, 2.0], [-1.0, 0.0], [5.0, 5.0]] {
-            directions.push(&row);
-        }
-        let half = 0.5_f64.sqrt();
-        let expected = [
-            [1.0, 0.0, -1.0, half],
-            [0.0, 1.0, 0.0, half],
-            [-1.0, 0.0, 1.0, -half],
-            [half, half, -half, 1.0],
-        ];
-        for (cosine, expected) in directions.cosines().iter().zip(expected.as_flattened()) {
-            assert!((cosine - expected).abs() < 1e-15);
-        }
-    }
+    use crate::data::testing::Says;
 
     #[test]
     fn cosines_of_the_encoding_are_those_of_the_closed_form() {
@@ -218,19 +201,14 @@ mod tests {
         assert_eq!(cosines[0], 1.0);
         assert!(cosines[1..].iter().all(|cosine| cosine.is_nan()));
         let svg = |rows: &[Vec<f32>]| svg(rows, 0, "a table");
-        assert!(
-            svg(&[vec![1.0], vec![0.0]])
-                .unwrap()
-                .contains("row of zeros")
-        );
+        svg(&[vec![1.0], vec![0.0]]).unwrap().says("row of zeros");
         for (rows, said) in [
             (vec![], "0 rows"),
             (vec![vec![]], "0 columns"),
             (vec![vec![1.0], vec![1.0, 2.0]], "row 1 has 2 columns"),
             (vec![vec![1.0], vec![f32::NAN]], "row 1 holds NaN"),
         ] {
-            let error = svg(&rows).unwrap_err().to_string();
-            assert!(error.contains(said), "{error}");
+            svg(&rows).unwrap_err().says(said);
         }
     }
 }

@@ -88,17 +88,17 @@ fn table(summary: &Summary) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::testing::Says;
     use crate::report::synthetic::Synthetic;
 
     #[test]
     fn a_terminal_shows_the_answer_first_and_no_more_lines_than_asked_for() {
         let many: Vec<String> = (0..14).map(|nth| format!("scheme-{nth}")).collect();
         let names: Vec<&str> = many.iter().map(String::as_str).collect();
-        let mut wide = Synthetic::new(&["reverse"], &names, 3);
+        let at = [(10, 0.9), (40, 0.4)];
+        let mut wide = Synthetic::each(&["reverse"], &names, 2, |_, _, _| at);
+        wide.spec.seeds.push(3);
         for scheme in names {
-            for seed in [1, 2] {
-                wide = wide.score("reverse", scheme, seed, &[(10, 0.9), (40, 0.4)]);
-            }
             wide = wide.fail("reverse", scheme, 3, "diverged");
         }
         for study in [Synthetic::large(5), wide.clone()] {
@@ -112,12 +112,6 @@ mod tests {
         }
         let shown = render(&wide.judged(), 24);
         // What failed is said, as it fits.
-        for said in ["and 6 more", "- 14 of 42 trainings failed"] {
-            assert!(shown.contains(said), "{said}: {shown}");
-        }
-        // A study without results has one line.
-        let empty = Synthetic::new(&["reverse"], &["a"], 3).judged();
-        let nothing = "No trial has a score, so nothing can be said.\n";
-        assert_eq!(render(&empty, 24), nothing);
+        shown.says_all(&["and 6 more", "- 14 of 42 trainings failed"]);
     }
 }

@@ -126,11 +126,8 @@ impl Reason {
         let named = |scheme: usize| {
             let scores = seeds[scheme].iter().copied();
             let low = scores.clone().fold(f64::INFINITY, f64::min);
-            (
-                names[scheme].to_string(),
-                low,
-                scores.fold(f64::NEG_INFINITY, f64::max),
-            )
+            let high = scores.fold(f64::NEG_INFINITY, f64::max);
+            (names[scheme].to_string(), low, high)
         };
         Some(match pair.why? {
             Why::FewSeeds => Self::FewSeeds(pair.difference.seeds.into_iter().min()?),

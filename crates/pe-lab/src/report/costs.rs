@@ -178,6 +178,7 @@ fn front(mut points: Vec<(String, f64, f64)>) -> Vec<FrontPoint> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::testing::Says;
     use crate::report::summary::Summary;
     use crate::report::synthetic::{Synthetic, costs};
 
@@ -190,11 +191,8 @@ mod tests {
             ("cheap", 10.2, 0.8),
             ("worse", 19.5, 0.85),
         ];
-        let front = front(
-            points
-                .map(|(name, ms, score)| (name.into(), ms, score))
-                .to_vec(),
-        );
+        let points = points.map(|(name, ms, score)| (name.into(), ms, score));
+        let front = front(points.to_vec());
         let on_front = front.iter().filter(|point| point.on_front);
         let on_front: Vec<&str> = on_front.map(|point| point.scheme.as_str()).collect();
         // `none` is faster than `cheap` by less than a measurement tells; `worse` than `slow` too.
@@ -209,16 +207,14 @@ mod tests {
         let schemes = Summary::of(&study.data()).schemes;
         let busy = CostSummary::of(&costs(0.5), &schemes);
         assert!(busy.rows.is_empty() && busy.fronts.is_empty());
-        let said = busy.sentences(|_| "x").join("\n");
-        assert!(said.contains("up to 0.5 processor cores"), "{said}");
+        busy.sentences(|_| "x")[0].says("up to 0.5 processor cores");
         let quiet = CostSummary::of(&costs(0.01), &schemes);
         // A scheme that the study does not have is left out.
         assert_eq!(quiet.rows.len(), 4);
         let [inside, beyond] = &quiet.sentences(|part| part.in_words(false))[..] else {
             panic!("two parts")
         };
-        assert!(inside.contains("rotary (0.87 for 12.0 ms"), "{inside}");
-        let cheap = "(`none`) (0.12 for 10.0 ms per training step) is on the front";
-        assert!(beyond.contains(cheap), "{beyond}");
+        inside.says("rotary (0.87 for 12.0 ms");
+        beyond.says("(`none`) (0.12 for 10.0 ms per training step) is on the front");
     }
 }

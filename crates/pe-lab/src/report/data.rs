@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::results::{Results, ResultsFile};
 use super::summary::TaskSummary;
+use super::words::once;
 use crate::ask::{AtResolution, StudySpec, TaskSteps, Tasks, Versions};
 use crate::data::DataSpec;
 use crate::learn::LengthScore;
@@ -132,12 +133,7 @@ impl<'a> Data<'a> {
                 }),
             })
         });
-        let mut versions: Vec<&Versions> = Vec::new();
-        for result in &outcomes.results {
-            if !versions.contains(&&result.versions) {
-                versions.push(&result.versions);
-            }
-        }
+        let versions = once(outcomes.results.iter().map(|result| &result.versions));
         let runs = done.chain(missing).collect();
         let waiting = outcomes.missing.iter().any(|missing| missing.1.is_none());
         let look = study.looks().map(|looks| Look {
@@ -156,22 +152,28 @@ impl<'a> Data<'a> {
     /// Scores that were computed elsewhere.
     pub fn of_results(results: &'a Results) -> Self {
         let about = &results.about;
-        let runs: Vec<Run<'_>> = results
-            .runs
-            .iter()
-            .map(|run| Run {
-                task: &run.task,
-                scheme: &run.scheme,
-                seed: run.seed,
-                outcome: Ok(&run.measures),
-            })
-            .collect();
+        let runs = results.runs.iter().map(|run| Run {
+            task: &run.task,
+            scheme: &run.scheme,
+            seed: run.seed,
+            outcome: Ok(&run.measures),
+        });
+        let runs: Vec<Run<'_>> = runs.collect();
         Self {
-            origin: Origin::Results(about.clone()),
             tasks: about.tasks.iter().map(|task| scored(task, &runs)).collect(),
-            seeds: about.seeds.clone(),
-            look: None,
             description: results.describe(),
+            ..Self::of_runs(Origin::Results(about.clone()), &about.seeds, runs)
+        }
+    }
+
+    /// Runs of which nothing else is known.
+    fn of_runs(origin: Origin, seeds: &[u64], runs: Vec<Run<'a>>) -> Self {
+        Self {
+            origin,
+            tasks: Vec::new(),
+            seeds: seeds.to_vec(),
+            look: None,
+            description: Vec::new(),
             warning: None,
             runs,
             versions: Vec::new(),
@@ -188,24 +190,17 @@ impl<'a> Data<'a> {
         tasks: &Tasks,
     ) -> Self {
         let facts = spec.tasks.iter().map(|task| {
-            let scores = runs
-                .iter()
-                .filter(|run| run.task == task.name)
-                .filter_map(|run| run.outcome.ok())
-                .flat_map(|measures| &measures.scores);
             let known = tasks.get(&task.name).ok();
+            let scores = scores_on(&task.name, &runs);
             asked(task, known.as_deref(), scores, spec.data.as_ref())
         });
+        let facts: Vec<TaskSummary> = facts.collect();
         let measured = runs.iter().filter_map(|run| run.outcome.ok());
         let machines = measured.filter_map(|measures| measures.timing.machine.as_ref());
         let processors = machines.map(|machine| machine.computer());
         Self {
             processors: processors.collect(),
-            costs: None,
-            origin: Origin::Study(spec.clone()),
-            tasks: facts.collect(),
-            seeds: spec.seeds.clone(),
-            look: None,
+            tasks: facts,
             warning: tasks.data().and_then(|data| data.warning()).map(Into::into),
             description: {
                 let found = tasks.data().map(|data| data.describe());
@@ -213,9 +208,8 @@ impl<'a> Data<'a> {
                 lines.extend(AtResolution::describe(spec, tasks));
                 lines
             },
-            runs,
             versions,
-            codes: BTreeMap::new(),
+            ..Self::of_runs(Origin::Study(spec.clone()), &spec.seeds, runs)
         }
     }
 
@@ -338,6 +332,16 @@ fn tested(scores: &[&LengthScore], task: Option<&dyn Task>) -> [Vec<Tested>; 2] 
     [inside, beyond]
 }
 
+/// The scores of all runs on a task.
+fn scores_on<'r>(
+    task: &'r str,
+    runs: &'r [Run<'_>],
+) -> impl Iterator<Item = &'r LengthScore> + Clone {
+    let runs = runs.iter().filter(move |run| run.task == task);
+    runs.filter_map(|run| run.outcome.ok())
+        .flat_map(|of| &of.scores)
+}
+
 /// Asks a task about itself. Lengths and floors come from the results if there are any: the task may
 /// have changed since.
 fn asked<'a>(
@@ -403,10 +407,7 @@ fn asked<'a>(
 
 /// What is known of a task of which there are only scores.
 fn scored(task: &str, runs: &[Run<'_>]) -> TaskSummary {
-    let scores = runs.iter().filter(|run| run.task == task);
-    let scores = scores
-        .filter_map(|run| run.outcome.ok())
-        .flat_map(|of| &of.scores);
+    let scores = scores_on(task, runs);
     let lengths = |inside: bool| -> Vec<usize> {
         let of_part = scores.clone().filter(|score| score.inside == inside);
         let lengths: BTreeSet<usize> = of_part.map(|score| score.length).collect();

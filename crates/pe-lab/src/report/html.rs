@@ -37,8 +37,8 @@ impl Charts {
         let tasks = tasks.map(|task| charts::of_task(data, task));
         Ok(Self {
             overview: charts::overview::draw(&summary.by_score())?,
-            study: charts::of_study(summary)?,
-            costs: charts::of_costs(summary)?,
+            study: charts::heat::draw(summary)?,
+            costs: charts::cost::draw(summary)?,
             tasks: tasks.collect::<Result<_, _>>()?,
         })
     }

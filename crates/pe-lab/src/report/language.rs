@@ -90,8 +90,7 @@ impl LanguageSummary {
 
 fn set_intervals<'a>(rows: impl Iterator<Item = &'a mut Bits>) {
     let rows: Vec<&mut Bits> = rows.collect();
-    let scores: Vec<Vec<Vec<f64>>> = rows.iter().map(|row| vec![row.seeds.clone()]).collect();
-    let scores: Vec<&[Vec<f64>]> = scores.iter().map(Vec::as_slice).collect();
+    let scores: Vec<[Vec<f64>; 1]> = rows.iter().map(|row| [row.seeds.clone()]).collect();
     for (row, interval) in rows.into_iter().zip(intervals(&scores, Bounds::LOSS)) {
         row.interval = interval;
     }
@@ -112,6 +111,7 @@ pub fn line<'a>(of: &'a Measures, scaled: Option<&str>) -> Option<&'a [crate::le
 mod tests {
     use super::super::synthetic::Synthetic;
     use super::super::{charts, table};
+    use crate::data::testing::Says;
     use crate::learn::{LanguageScores, LengthScore, PositionScore, Scaled, Sliding, Written};
     use crate::task::Score;
 
@@ -140,10 +140,7 @@ mod tests {
 
     /// Two schemes and two seeds at two lengths: `alibi` keeps its bits, and `rotary` does not.
     fn study() -> Synthetic {
-        let mut study = Synthetic::new(&["text"], &["alibi", "rotary"], 2);
-        for (scheme, seed) in [("alibi", 1), ("alibi", 2), ("rotary", 1), ("rotary", 2)] {
-            study = study.score("text", scheme, seed, &[]);
-        }
+        let study = Synthetic::each(&["text"], &["alibi", "rotary"], 2, |_, _, _| []);
         study.change(|scheme, seed, measures| {
             let more = 0.02 * seed as f64;
             let beyond = if scheme == "alibi" { 2.0 } else { 5.0 };
@@ -190,14 +187,12 @@ mod tests {
         assert_eq!(language.written[1].text, " <rotary> 1");
         assert!(skill(1) < 0.0);
         let text = summary.verdict.join("\n") + &table::render(&summary);
-        for said in [
+        text.says_all(&[
             "Beyond: alibi is",
             "scores: bits per character (lower is better)",
             "2.630 (6.19)",
             "1 for no bit needed",
-        ] {
-            assert!(text.contains(said), "{said}: {text}");
-        }
+        ]);
         let table = table::render(&summary);
         assert!(
             !table.contains("accuracy") && !table.contains("correct"),
@@ -222,15 +217,13 @@ mod tests {
         assert_eq!(scalings.svg.matches("+ yarn (test only)").count(), 1);
         assert!(!by_length.svg.contains("yarn") && by_length.svg.contains("512 (8×)"));
         let page = study.page(Vec::new());
-        for said in [
+        page.says_all(&[
             "Bits per character, inside",
             "mean bits per character, lower is better, and that of each seed",
             "&lt;rotary&gt; 1",
             "It is a truth",
             "6.19",
             "moved by 8 tokens",
-        ] {
-            assert!(page.contains(said), "{said}");
-        }
+        ]);
     }
 }

@@ -83,19 +83,17 @@ pub struct Report<'a> {
 impl<'a> Report<'a> {
     /// The report of a study, finished or not.
     pub fn of(study: &'a Study, outcomes: &'a Outcomes) -> Self {
-        let data = Data::of(study, outcomes);
-        Self {
-            run: Some((study, outcomes)),
-            summary: verdict::judged(Summary::of(&data)),
-            data,
-        }
+        Self::new(Some((study, outcomes)), Data::of(study, outcomes))
     }
 
     /// The report of scores that were computed elsewhere.
     pub fn of_results(results: &'a Results) -> Self {
-        let data = Data::of_results(results);
+        Self::new(None, Data::of_results(results))
+    }
+
+    fn new(run: Option<(&'a Study, &'a Outcomes)>, data: Data<'a>) -> Self {
         Self {
-            run: None,
+            run,
             summary: verdict::judged(Summary::of(&data)),
             data,
         }

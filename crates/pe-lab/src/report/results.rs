@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::words::{counted, once};
 use crate::data::{digest, shorten};
 use crate::error::LabError;
 use crate::folder::{Entry, read_bounded};
@@ -91,10 +92,10 @@ impl Results {
             file: name.to_string_lossy().into_owned(),
             sha256: digest(&bytes),
             rows: lines.len(),
-            schemes: each(lines.iter().map(|line| line.scheme.clone())),
-            tasks: each(lines.iter().map(|line| line.task.clone())),
+            schemes: once(lines.iter().map(|line| line.scheme.clone())),
+            tasks: once(lines.iter().map(|line| line.task.clone())),
             seeds: {
-                let mut seeds = each(lines.iter().map(|line| line.seed));
+                let mut seeds = once(lines.iter().map(|line| line.seed));
                 seeds.sort_unstable();
                 seeds
             },
@@ -121,31 +122,19 @@ impl Results {
     /// What was read, in lines for a person.
     pub fn describe(&self) -> Vec<String> {
         let about = &self.about;
-        let count = |n: usize, noun: &str| format!("{n} {noun}{}", if n == 1 { "" } else { "s" });
         let mut lines = vec![format!(
             "{}: {}, {}, {}, {}",
             about.file,
-            count(about.rows, "score"),
-            count(about.schemes.len(), "scheme"),
-            count(about.tasks.len(), "task"),
-            count(about.seeds.len(), "seed")
+            counted(about.rows, "score"),
+            counted(about.schemes.len(), "scheme"),
+            counted(about.tasks.len(), "task"),
+            counted(about.seeds.len(), "seed")
         )];
         if !about.unread.is_empty() {
             lines.push(format!("not read: the columns {}", about.unread.join(", ")));
         }
         lines
     }
-}
-
-/// What is in a list, each thing once.
-fn each<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
-    let mut once = Vec::new();
-    for item in all {
-        if !once.contains(&item) {
-            once.push(item);
-        }
-    }
-    once
 }
 
 /// What separates the columns: what the first line has most of.
@@ -226,33 +215,20 @@ impl Columns {
             number,
             scheme: name("scheme", scheme)?,
             task: name("task", task)?,
-            seed: seed.parse().map_err(|_| {
-                format!(
-                    "the seed is {}; it takes a whole number, 0 or more",
-                    shorten(seed)
-                )
-            })?,
+            seed: (seed.parse().ok())
+                .ok_or_else(|| wrong("seed", seed, "a whole number, 0 or more"))?,
             score: a_score(score, self.decimal_commas)?,
             length: match self.length.map(cell) {
                 None | Some("") => 0,
-                Some(text) => match text.parse() {
-                    Ok(length) if length > 0 => length,
-                    _ => {
-                        return Err(format!(
-                            "the length is {}; it takes a whole number, 1 or more",
-                            shorten(text)
-                        ));
-                    }
-                },
+                Some(text) => (text.parse().ok().filter(|length| *length > 0))
+                    .ok_or_else(|| wrong("length", text, "a whole number, 1 or more"))?,
             },
             inside: match self.part.map(cell) {
                 None | Some("inside") => true,
                 Some("beyond") => false,
                 Some(text) => {
-                    return Err(format!(
-                        "the part is {}; it takes inside or beyond (the lengths of the training)",
-                        shorten(text)
-                    ));
+                    let parts = "inside or beyond (the lengths of the training)";
+                    return Err(wrong("part", text, parts));
                 }
             },
         })
@@ -267,6 +243,11 @@ fn line_of(text: &str, at: &csv::Position) -> u64 {
         .unwrap_or_default();
     let empty = rest.iter().take_while(|byte| b"\r\n".contains(byte));
     at.line() + empty.filter(|byte| **byte == b'\n').count() as u64
+}
+
+/// What is wrong with the cell of a column.
+fn wrong(what: &str, text: &str, takes: &str) -> String {
+    format!("the {what} is {}; it takes {takes}", shorten(text))
 }
 
 fn name(what: &str, text: &str) -> Result<String, String> {
@@ -296,7 +277,7 @@ fn a_score(text: &str, decimal_commas: bool) -> Result<f64, String> {
              where the floor is the loss that takes no skill",
             shorten(text)
         )),
-        _ => Err(format!("the score is {}; it takes a number", shorten(text))),
+        _ => Err(wrong("score", text, "a number")),
     }
 }
 

@@ -89,9 +89,9 @@ fn of_parts(parts: &[Standing], about: &Summary) -> Vec<String> {
 }
 
 fn of_positions(positions: &Positions) -> String {
-    let scores = |verb: &str| match (&positions.without, &positions.with) {
+    let scores = match (&positions.without, &positions.with) {
         (Achieved::Right(without, of), Achieved::Right(with, _)) => format!(
-            "without them the model {verb} {} of {of} right, with them {}",
+            "without them the model gets {} of {of} right, with them {}",
             percent(*without),
             percent(*with)
         ),
@@ -112,16 +112,12 @@ fn of_positions(positions: &Positions) -> String {
         ),
     };
     match &positions.found {
-        Need::Needed => format!("Positions are needed: {}.", scores("gets")),
-        Need::Helpful => format!("Positions help: {}.", scores("gets")),
-        Need::Level => format!(
-            "Positions make no difference that matters: {}.",
-            scores("gets")
-        ),
+        Need::Needed => format!("Positions are needed: {scores}."),
+        Need::Helpful => format!("Positions help: {scores}."),
+        Need::Level => format!("Positions make no difference that matters: {scores}."),
         Need::Unclear(why) => format!(
-            "Whether positions are needed is not clear, since {} ({}).",
-            because(why),
-            scores("gets")
+            "Whether positions are needed is not clear, since {} ({scores}).",
+            because(why)
         ),
     }
 }
@@ -180,11 +176,8 @@ pub fn because(why: &Reason) -> String {
         Reason::FewSeeds(seeds) => format!("{} seeds of a scheme prove nothing", number(*seeds)),
         Reason::Alike => "so few runs can be alike by chance".into(),
         Reason::Spread(scheme, low, high) => {
-            format!(
-                "the runs of {} score from {}",
-                spoken(scheme),
-                range(low, high)
-            )
+            let (name, range) = (spoken(scheme), range(low, high));
+            format!("the runs of {name} score from {range}")
         }
         Reason::Others(scheme, low, high) => format!(
             "the runs of {} score from {}, so a few may be alike by chance",

@@ -47,6 +47,24 @@ impl Synthetic {
         }
     }
 
+    /// A study whose every run has scores: those that `at` gives for a task, a scheme and a seed.
+    pub fn each<const N: usize>(
+        tasks: &[&str],
+        schemes: &[&str],
+        seeds: u64,
+        at: impl Fn(&str, &str, u64) -> [(usize, f64); N],
+    ) -> Self {
+        let mut study = Self::new(tasks, schemes, seeds);
+        for task in tasks {
+            for scheme in schemes {
+                for seed in 1..=seeds {
+                    study = study.score(task, scheme, seed, &at(task, scheme, seed));
+                }
+            }
+        }
+        study
+    }
+
     pub fn score(mut self, task: &str, scheme: &str, seed: u64, at: &[(usize, f64)]) -> Self {
         let scores = at.iter().map(|(length, accuracy)| LengthScore {
             length: *length,
@@ -98,13 +116,11 @@ impl Synthetic {
     /// A study of one task: the normalized scores of each scheme inside the training lengths, one for each seed.
     pub fn of_scores(task: &str, schemes: &[(&str, &[f64])]) -> Self {
         let names: Vec<&str> = schemes.iter().map(|of| of.0).collect();
-        let mut study = Self::new(&[task], &names, schemes[0].1.len() as u64);
-        for (scheme, scores) in schemes {
-            for (seed, normalized) in (1..).zip(*scores) {
-                study = study.score(task, scheme, seed, &[(10, 0.25 + 0.75 * normalized)]);
-            }
-        }
-        study
+        let seeds = schemes[0].1.len() as u64;
+        Self::each(&[task], &names, seeds, |_, scheme, seed| {
+            let (_, scores) = schemes.iter().find(|of| of.0 == scheme).unwrap();
+            [(10, 0.25 + 0.75 * scores[seed as usize - 1])]
+        })
     }
 
     /// The measures of a run, to be changed.

@@ -21,24 +21,17 @@ pub(super) const DASH: &str = "-";
 /// Renders the whole summary as plain text, without colours.
 pub fn render(summary: &Summary) -> String {
     let summary = &summary.by_score();
-    let mut out = String::from("Verdict\n");
-    for line in &summary.verdict {
-        out.push_str(&format!("  {line}\n"));
-    }
-    out.push('\n');
-    if summary.tasks.len() > 1 {
-        out.push_str(&render_overall(summary));
-        out.push('\n');
-    }
-    for task in &summary.tasks {
-        out.push_str(&render_task(task));
-        out.push('\n');
-    }
-    if let Some(costs) = summary.costs.as_ref().filter(|costs| costs.quiet) {
-        out.push_str(&render_costs(costs));
-        out.push('\n');
-    }
-    wrapped(&out)
+    let verdict = summary.verdict.iter().map(|line| format!("  {line}\n"));
+    let overall = (summary.tasks.len() > 1).then(|| render_overall(summary));
+    let tasks = summary.tasks.iter().map(render_task);
+    let costs = summary.costs.iter().filter(|costs| costs.quiet);
+    let parts = overall.into_iter().chain(tasks);
+    let parts = parts.chain(costs.map(render_costs));
+    let parts: String = parts.map(|part| format!("\n{part}")).collect();
+    wrapped(&format!(
+        "Verdict\n{}{parts}\n",
+        verdict.collect::<String>()
+    ))
 }
 
 fn render_overall(summary: &Summary) -> String {

@@ -10,7 +10,7 @@ use crate::console::visible;
 use crate::error::LabError;
 use crate::grouped::grouped;
 use crate::report::number::fixed;
-use crate::report::words::{capitalized, p_text};
+use crate::report::words::{capitalized, joined, p_text};
 
 /// The text of a template with these values. One whose name ends in `.html` is a page, and writes every text as text.
 ///
@@ -65,7 +65,10 @@ fn environment() -> Environment<'static> {
         1 => format!("one {noun}"),
         _ => format!("{n} {noun}s"),
     });
-    page.add_filter("all", |list: Vec<Value>| all(&list));
+    page.add_filter("all", |names: Vec<Value>| {
+        let names: Vec<String> = names.iter().map(Value::to_string).collect();
+        joined(&names, "and")
+    });
     page.add_filter("value", |seed: Value| {
         let of = |name| seed.get_attr(name).ok().filter(|of| !of.is_undefined());
         ["accuracy", "bits", "error", "score"]
@@ -107,15 +110,6 @@ fn value(json: serde_json::Value) -> Value {
                 .collect();
             Value::from(fields)
         }
-    }
-}
-
-/// Every name of a list, such as `a, b and c`.
-fn all(names: &[Value]) -> String {
-    let names: Vec<String> = names.iter().map(Value::to_string).collect();
-    match &names[..] {
-        [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
-        names => names.concat(),
     }
 }
 

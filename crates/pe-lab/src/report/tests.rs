@@ -21,13 +21,10 @@ fn file(name: &str) -> FileSpec {
 
 /// Two schemes on a task with these accuracies above a floor of 0.25, three seeds each.
 fn study(task: &str, scores: [(&str, f64); 2]) -> Synthetic {
-    let mut study = Synthetic::new(&[task], &scores.map(|of| of.0), 3);
-    for (scheme, accuracy) in scores {
-        for seed in 1..=3 {
-            study = study.score(task, scheme, seed, &[(20, accuracy + 0.001 * seed as f64)]);
-        }
-    }
-    study
+    Synthetic::each(&[task], &scores.map(|of| of.0), 3, |_, scheme, seed| {
+        let own = scores.iter().find(|of| of.0 == scheme).unwrap();
+        [(20, own.1 + 0.001 * seed as f64)]
+    })
 }
 
 /// The same of a person's own data.
@@ -89,13 +86,11 @@ fn no_positions_are_not_called_none_in_a_sentence() {
 
 #[test]
 fn images_are_tested_at_other_resolutions_and_not_beyond() {
-    let mut study = Synthetic::new(&["digits_32"], &["none", "rotary_2d"], 2);
-    for (scheme, accuracy) in [("none", 0.5), ("rotary_2d", 0.8)] {
-        for seed in [1, 2] {
-            let at = [(20, accuracy), (64, accuracy), (144, accuracy)];
-            study = study.score("digits_32", scheme, seed, &at);
-        }
-    }
+    let schemes = ["none", "rotary_2d"];
+    let study = Synthetic::each(&["digits_32"], &schemes, 2, |_, scheme, _| {
+        let accuracy = if scheme == "none" { 0.5 } else { 0.8 };
+        [20, 64, 144].map(|length| (length, accuracy))
+    });
     let summary = study.judged();
     assert!(summary.resolutions());
     let said = summary.verdict.join(" ") + &table::render(&summary);

@@ -57,6 +57,22 @@ pub fn number(n: usize) -> String {
         .map_or_else(|| n.to_string(), |word| word.to_string())
 }
 
+/// What is in a list, each thing once, in its order.
+pub fn once<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut once = Vec::new();
+    for item in all {
+        if !once.contains(&item) {
+            once.push(item);
+        }
+    }
+    once
+}
+
+/// `1 seed`, or `2 seeds`.
+pub fn counted(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
 /// For example `a, b and c`. A long list ends with a count.
 pub fn list<T: AsRef<str>>(names: &[T]) -> String {
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
@@ -65,10 +81,15 @@ pub fn list<T: AsRef<str>>(names: &[T]) -> String {
         _ => (&names[..], None),
     };
     let parts: Vec<&str> = shown.iter().copied().chain(rest.as_deref()).collect();
-    match parts.split_last() {
-        Some((last, [])) => last.to_string(),
-        Some((last, first)) => format!("{} and {last}", first.join(", ")),
-        None => String::new(),
+    joined(&parts, "and")
+}
+
+/// Every name of a list, with this word before the last: `a, b or c`.
+pub fn joined<T: AsRef<str>>(names: &[T], word: &str) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    match names.split_last() {
+        Some((last, first)) if !first.is_empty() => format!("{} {word} {last}", first.join(", ")),
+        _ => names.concat(),
     }
 }
 

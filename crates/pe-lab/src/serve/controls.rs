@@ -51,6 +51,15 @@ pub enum Takes {
 }
 
 impl Control {
+    const fn new(name: &'static str, label: &'static str, takes: Takes) -> Self {
+        Self {
+            name,
+            label,
+            takes,
+            only: None,
+        }
+    }
+
     /// A whole number between bounds.
     pub const fn whole(
         name: &'static str,
@@ -58,38 +67,21 @@ impl Control {
         (least, most): (u64, u64),
         default: u64,
     ) -> Self {
-        Self {
-            name,
-            label,
-            takes: Takes::Whole {
-                least,
-                most,
-                default,
-                step: 1,
-            },
-            only: None,
-        }
+        let takes = Takes::Whole {
+            least,
+            most,
+            default,
+            step: 1,
+        };
+        Self::new(name, label, takes)
     }
 
     /// This control with multiples of a number alone.
-    pub const fn by(self, step: u64) -> Self {
-        match self.takes {
-            Takes::Whole {
-                least,
-                most,
-                default,
-                ..
-            } => Self {
-                takes: Takes::Whole {
-                    least,
-                    most,
-                    default,
-                    step,
-                },
-                ..self
-            },
-            _ => self,
+    pub const fn by(mut self, multiple: u64) -> Self {
+        if let Takes::Whole { step, .. } = &mut self.takes {
+            *step = multiple;
         }
+        self
     }
 
     /// A real number between bounds.
@@ -99,16 +91,12 @@ impl Control {
         (least, most): (f64, f64),
         default: f64,
     ) -> Self {
-        Self {
-            name,
-            label,
-            takes: Takes::Real {
-                least,
-                most,
-                default,
-            },
-            only: None,
-        }
+        let takes = Takes::Real {
+            least,
+            most,
+            default,
+        };
+        Self::new(name, label, takes)
     }
 
     /// One of some words.
@@ -117,20 +105,13 @@ impl Control {
         label: &'static str,
         options: &'static [(&'static str, &'static str)],
     ) -> Self {
-        Self {
-            name,
-            label,
-            takes: Takes::Choice { options },
-            only: None,
-        }
+        Self::new(name, label, Takes::Choice { options })
     }
 
     /// This control, shown for some values of another setting alone.
-    pub const fn only(self, name: &'static str, values: &'static [&'static str]) -> Self {
-        Self {
-            only: Some((name, values)),
-            ..self
-        }
+    pub const fn only(mut self, name: &'static str, values: &'static [&'static str]) -> Self {
+        self.only = Some((name, values));
+        self
     }
 
     /// The value that a text stands for, as a number; for a choice, its place in the list.
@@ -237,16 +218,18 @@ impl Values {
             .map(Self)
     }
 
+    fn get(&self, name: &str) -> (&'static Control, f64) {
+        let found = self.0.iter().find(|(control, _)| control.name == name);
+        *found.unwrap_or_else(|| panic!("the scheme has a setting {name}"))
+    }
+
     /// A real number.
     ///
     /// # Panics
     ///
     /// When the scheme has no such setting.
     pub fn real(&self, name: &str) -> f64 {
-        let found = self.0.iter().find(|(control, _)| control.name == name);
-        found
-            .unwrap_or_else(|| panic!("the scheme has a setting {name}"))
-            .1
+        self.get(name).1
     }
 
     /// A whole number.
@@ -256,14 +239,9 @@ impl Values {
 
     /// The word of a choice.
     pub fn word(&self, name: &str) -> &'static str {
-        let place = self.whole(name);
-        let (control, _) = self
-            .0
-            .iter()
-            .find(|(control, _)| control.name == name)
-            .expect("found above");
+        let (control, place) = self.get(name);
         match control.takes {
-            Takes::Choice { options } => options[place].0,
+            Takes::Choice { options } => options[place as usize].0,
             _ => "",
         }
     }

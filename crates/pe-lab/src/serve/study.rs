@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::inside::{self, Opened, Stamp};
 use crate::ask::{StudySpec, TrialSpec};
 use crate::draw::Look;
-use crate::draw::colour::Rgb;
 use crate::folder::{StudyFolder, TrialFolder};
 use crate::grouped::grouped;
 use crate::learn::{CurvePoint, LengthScore};
@@ -32,7 +32,7 @@ pub struct Watched {
 }
 
 /// What a `result.json` said.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 struct Seen {
     state: State,
     reason: Option<String>,
@@ -50,7 +50,7 @@ struct Seen {
 }
 
 /// What is known of a trial.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum State {
     /// It has scores.
@@ -60,6 +60,7 @@ enum State {
     /// Its folder is there, and no result.
     Begun,
     /// Nothing is there.
+    #[default]
     Waiting,
 }
 
@@ -71,13 +72,6 @@ struct Row<'a> {
     seed: u64,
     #[serde(flatten)]
     seen: Seen,
-}
-
-/// How a scheme looks: its colour, and the lengths of dash and gap of its line.
-#[derive(Debug, Serialize)]
-struct Shape {
-    colour: Rgb,
-    dash: Option<(i32, i32)>,
 }
 
 /// What is read of `summary.json`.
@@ -94,8 +88,8 @@ struct Now<'a> {
     message: String,
     tasks: Vec<&'a str>,
     schemes: &'a [String],
-    /// How each scheme looks, as in the report.
-    looks: Vec<Shape>,
+    /// How each scheme looks, as in the report: its colour, and the lengths of dash and gap of its line.
+    looks: Vec<Value>,
     /// The verdict of the report that was written last.
     verdict: Vec<String>,
     seeds: &'a [u64],
@@ -125,7 +119,7 @@ impl Watched {
         let folder = self.folder.path().display();
         let said = |state: &str, message: String| {
             let folder = folder.to_string();
-            let said = serde_json::json!({"state": state, "message": message, "folder": folder});
+            let said = json!({"state": state, "message": message, "folder": folder});
             Some(said.to_string().into_bytes())
         };
         if !self.folder.path().is_dir() {
@@ -188,6 +182,10 @@ impl Watched {
                 .zip(seconds_left(&trials[before..]))
                 .map(|(a, b)| a + b);
         }
+        let look = |scheme: &String| {
+            let look = Look::of(scheme, &spec.schemes);
+            json!({"colour": look.colour(), "dash": look.dash()})
+        };
         let curves = trials.len() <= MAX_CURVES;
         if !curves {
             trials.iter_mut().for_each(|of| of.seen.held_out.clear());
@@ -200,7 +198,7 @@ impl Watched {
             message: String::new(),
             tasks: spec.tasks.iter().map(|task| task.name.as_str()).collect(),
             schemes: &spec.schemes,
-            looks: spec.schemes.iter().map(|of| shape(of, spec)).collect(),
+            looks: spec.schemes.iter().map(look).collect(),
             verdict: self.verdict(),
             seeds: &spec.seeds,
             planned: trials.len(),
@@ -239,7 +237,7 @@ impl Watched {
         let file = match inside::open(&folder.result()) {
             Ok(Some(file)) => file,
             Ok(None) => return unfinished(&folder),
-            Err(reason) => return Seen::in_state(State::Failed, Some(reason)),
+            Err(reason) => return Seen::failed(reason),
         };
         let stamp = file.stamp;
         let mut results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
@@ -248,7 +246,7 @@ impl Watched {
         }
         let read = match file.json::<TrialResult>() {
             Ok(result) => of(&result, id),
-            Err(reason) => Seen::in_state(State::Failed, Some(reason)),
+            Err(reason) => Seen::failed(reason),
         };
         results.insert(id.to_string(), (stamp, read.clone()));
         of_these_steps(read, steps)
@@ -284,24 +282,13 @@ fn seconds_left(trials: &[Row<'_>]) -> Option<f64> {
     }
 }
 
-fn shape(scheme: &str, spec: &StudySpec) -> Shape {
-    let look = Look::of(scheme, &spec.schemes);
-    Shape {
-        colour: look.colour(),
-        dash: look.dash(),
-    }
-}
-
 impl Seen {
-    fn in_state(state: State, reason: Option<String>) -> Self {
+    /// A trial without scores, and why it has none.
+    fn failed(reason: String) -> Self {
         Self {
-            state,
-            reason,
-            steps: None,
-            inside: None,
-            beyond: None,
-            seconds: None,
-            held_out: Vec::new(),
+            state: State::Failed,
+            reason: Some(reason),
+            ..Self::default()
         }
     }
 }
@@ -309,8 +296,7 @@ impl Seen {
 /// What is known of a trial without a result.
 fn unfinished(folder: &TrialFolder) -> Seen {
     match inside::json::<String>(&folder.failure()) {
-        Ok(Some(reason)) => Seen::in_state(State::Failed, Some(reason)),
-        Err(reason) => Seen::in_state(State::Failed, Some(reason)),
+        Ok(Some(reason)) | Err(reason) => Seen::failed(reason),
         Ok(None) if matches!(inside::open(&folder.spec()), Ok(Some(_))) => {
             // One that cannot be read is soon written again, or removed.
             let curve: Vec<CurvePoint> = match inside::json(&folder.curve()) {
@@ -319,22 +305,22 @@ fn unfinished(folder: &TrialFolder) -> Seen {
             };
             let points = curve.into_iter().take(MAX_POINTS);
             Seen {
+                state: State::Begun,
                 held_out: points.map(|point| (point.step, point.loss)).collect(),
-                ..Seen::in_state(State::Begun, None)
+                ..Seen::default()
             }
         }
-        Ok(None) => Seen::in_state(State::Waiting, None),
+        Ok(None) => Seen::default(),
     }
 }
 
 /// What a result says, if it is that of the trial in whose folder it is.
 fn of(result: &TrialResult, id: &str) -> Seen {
     if result.spec.id() != id {
-        let reason = "result.json holds the result of another trial".to_string();
-        return Seen::in_state(State::Failed, Some(reason));
+        return Seen::failed("result.json holds the result of another trial".into());
     }
     let read = match &result.outcome {
-        Outcome::Failed(reason) => Seen::in_state(State::Failed, Some(reason.clone())),
+        Outcome::Failed(reason) => Seen::failed(reason.clone()),
         Outcome::Finished(measures) => of_measures(measures, &result.spec),
     };
     Seen {
@@ -347,7 +333,7 @@ fn of(result: &TrialResult, id: &str) -> Seen {
 fn of_these_steps(read: Seen, steps: &str) -> Seen {
     match read.steps.as_deref().is_none_or(|own| own == steps) {
         true => read,
-        false => Seen::in_state(State::Waiting, None),
+        false => Seen::default(),
     }
 }
 
@@ -363,10 +349,11 @@ fn of_measures(measures: &Measures, spec: &TrialSpec) -> Seen {
         .iter()
         .map(|point| (point.step, point.loss));
     Seen {
+        state: State::Done,
         inside: measures.mean_of(|of| of.inside, LengthScore::normalized),
         beyond: measures.mean_of(|of| !of.inside, LengthScore::normalized),
         seconds: Some(measures.timing.ms_per_step * run as f64 / 1e3),
         held_out: points.collect(),
-        ..Seen::in_state(State::Done, None)
+        ..Seen::default()
     }
 }

@@ -13,7 +13,7 @@
 //! the scale of its logarithm.
 
 use super::Interval;
-use super::describe::{mean, variance};
+use super::describe::{mean, seed_means, variance};
 use super::student::quantile;
 
 /// Less variance than this share of the largest one is rounding.
@@ -83,10 +83,8 @@ struct Runs {
 impl Runs {
     /// Those of `scores[task][seed]`. `None` for fewer than two seeds.
     fn of(scores: &[Vec<f64>]) -> Option<Self> {
-        let count = scores.iter().map(Vec::len).min()?;
-        let at = |seed: usize| mean(scores.iter().map(|task| task[seed]));
-        let means: Vec<f64> = (0..count).filter_map(at).collect();
-        let (n, tasks) = (count as f64, scores.len() as f64);
+        let means = seed_means(scores);
+        let (n, tasks) = (means.len() as f64, scores.len() as f64);
         let of_tasks: Option<Vec<f64>> = scores.iter().map(|runs| variance(runs)).collect();
         let of_tasks: Vec<f64> = of_tasks?.iter().map(|of| of / n / tasks.powi(2)).collect();
         let sum: f64 = of_tasks.iter().sum();
@@ -99,7 +97,7 @@ impl Runs {
         };
         Some(Self {
             mean: mean(means.iter().copied())?,
-            count,
+            count: means.len(),
             own: [(variance(&means)? / n, n - 1.0), (sum, df)],
         })
     }
@@ -110,8 +108,9 @@ impl Runs {
 /// share: a few runs may be alike by chance where those of other schemes are not.
 ///
 /// `None` for a scheme with fewer than two seeds, and if no run of any scheme varies.
-pub fn intervals(schemes: &[&[Vec<f64>]], bounds: Bounds) -> Vec<Option<Interval>> {
-    let runs: Vec<Option<Runs>> = schemes.iter().map(|scores| Runs::of(scores)).collect();
+pub fn intervals<S: AsRef<[Vec<f64>]>>(schemes: &[S], bounds: Bounds) -> Vec<Option<Interval>> {
+    let runs = schemes.iter().map(|scores| Runs::of(scores.as_ref()));
+    let runs: Vec<Option<Runs>> = runs.collect();
     // The ratio of sums: a scheme whose runs are all at a bound says nothing of the dispersion.
     let (mut varied, mut most, mut df) = (0.0, 0.0, 0.0);
     for runs in runs.iter().flatten() {
@@ -141,7 +140,7 @@ mod tests {
     use super::*;
 
     fn one(runs: &[f64], bounds: Bounds) -> Option<Interval> {
-        intervals(&[&[runs.to_vec()]], bounds).remove(0)
+        intervals(&[[runs.to_vec()]], bounds).remove(0)
     }
 
     /// How many standard errors, of the dispersion of these runs, the mean is from an end of its interval.
@@ -222,7 +221,7 @@ mod tests {
     fn one_seed_has_no_interval() {
         assert_eq!(one(&[0.4], Bounds::SHARE), None);
         assert_eq!(one(&[], Bounds::SHARE), None);
-        assert!(intervals(&[], Bounds::SHARE).is_empty());
+        assert!(intervals::<[Vec<f64>; 1]>(&[], Bounds::SHARE).is_empty());
     }
 
     #[test]

@@ -17,6 +17,13 @@ pub fn variance(values: &[f64]) -> Option<f64> {
     (values.len() > 1).then(|| squares / (values.len() - 1) as f64)
 }
 
+/// The mean over tasks at each seed, of `scores[task][seed]`.
+pub fn seed_means(scores: &[Vec<f64>]) -> Vec<f64> {
+    let seeds = scores.iter().map(Vec::len).min().unwrap_or(0);
+    let at = |seed: usize| mean(scores.iter().map(|task| task[seed]));
+    (0..seeds).filter_map(at).collect()
+}
+
 /// The interquartile mean: the mean of the middle half.
 ///
 /// A quarter of the values, rounded down, is cut from each end of the sorted list, and the rest is

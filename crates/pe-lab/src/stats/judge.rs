@@ -247,39 +247,6 @@ mod tests {
     }
 
     #[test]
-    fn one_close_rival_takes_the_headline_away() {
-        let rival: Vec<f64> = HIGH.iter().map(|score| score - 0.005).collect();
-        let answer = judged(&[HIGH, LOW, &rival]);
-        assert_eq!(answer.order, [0, 2, 1]);
-        assert!(!answer.best && !answer.decided());
-        let findings: Vec<Finding> = answer.of_leader().map(|pair| pair.finding).collect();
-        assert_eq!(findings, [Finding::Undecided, Finding::Proven]);
-    }
-
-    #[test]
-    fn the_best_of_all_is_undecided_against_none() {
-        // p is 0.0070: below the headline's 0.0125. Among all pairs it is seven times that, and 0.025 is needed.
-        let near: Vec<f64> = HIGH.iter().rev().map(|score| score - 0.036).collect();
-        let answer = judged(&[HIGH, &near, LOW, LOW, LOW, LOW]);
-        assert!(answer.best, "{answer:?}");
-        let findings: Vec<Finding> = answer.of_leader().map(|pair| pair.finding).collect();
-        assert_eq!(findings[..2], [Finding::Best, Finding::Proven]);
-    }
-
-    #[test]
-    fn level_decides_from_eight_seeds_on() {
-        let a = [
-            0.9000, 0.9010, 0.9005, 0.9002, 0.9008, 0.9003, 0.9007, 0.9004,
-        ];
-        let b: Vec<f64> = a.iter().rev().map(|score| score - 0.0001).collect();
-        for (seeds, decided) in [(5, false), (8, true)] {
-            let answer = judged(&[&a[..seeds], &b[..seeds]]);
-            assert_eq!(answer.pairs[0].finding, Finding::Level);
-            assert_eq!(answer.decided(), decided);
-        }
-    }
-
-    #[test]
     fn runs_that_are_alike_by_chance_prove_nothing_where_those_of_others_are_not() {
         // Each run is solved or not. Two schemes alone look sure; the others show that it is luck.
         let (solved, failed) = ([0.98, 0.97, 0.99], [0.05, 0.06, 0.04]);
@@ -330,13 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn two_seeds_say_nothing_and_one_scheme_has_no_rival() {
-        for seeds in [1, 2] {
-            let answer = judged(&[&HIGH[..seeds], &LOW[..seeds]]);
-            assert_eq!(answer.order, [0, 1]);
-            assert_eq!((answer.p, answer.best), (None, false));
-            assert_eq!(answer.pairs[0].finding, Finding::FewSeeds);
-        }
+    fn one_scheme_has_no_rival() {
         let alone = judged(&[HIGH]);
         assert_eq!((alone.p, alone.best, alone.decided()), (None, false, false));
         assert!(

@@ -29,6 +29,7 @@ mod why;
 use serde::Serialize;
 
 pub use bounded::{Bounds, intervals};
+pub(crate) use describe::seed_means;
 pub use describe::{interquartile_mean, mean, variance};
 pub use holm::holm;
 pub use judge::{Answer, ENOUGH_SEEDS, Errors, Finding, LEVEL_SEEDS, MARGIN, Pair, judge};

@@ -122,22 +122,6 @@ mod tests {
     }
 
     #[test]
-    fn one_and_two_degrees_of_freedom_have_closed_forms() {
-        // df = 1 is Cauchy's distribution; df = 2 has P(|T| > t) = 1 − t / √(2 + t²).
-        for t in [1e-3f64, 0.1, 1.0, 3.0, 50.0] {
-            close(two_sided(t, 1.0), 1.0 - 2.0 / PI * t.atan());
-            close(
-                two_sided(-t, 2.0),
-                2.0 / ((2.0 + t * t).sqrt() * ((2.0 + t * t).sqrt() + t)),
-            );
-        }
-        assert_eq!(
-            (two_sided(0.0, 3.5), two_sided(f64::INFINITY, 3.5)),
-            (1.0, 0.0)
-        );
-    }
-
-    #[test]
     fn a_quantile_is_where_the_tails_are_p() {
         for df in [0.7, 1.0, 2.3, 4.0, 11.0, 200.0] {
             for p in [1.0, 0.9, 0.3, 0.05, 0.0125, 1e-4, 1e-9] {
@@ -148,16 +132,10 @@ mod tests {
                 );
             }
         }
+        assert_eq!(two_sided(0.0, 3.5), 1.0);
+        assert_eq!(two_sided(f64::INFINITY, 3.5), 0.0);
         // Tables have 12.706, 2.776 and 1.960.
         close(quantile(0.05, 1.0), 12.706_204_736_174_7);
         close(quantile(0.05, 4.0), 2.776_445_105_197_79);
-    }
-
-    #[test]
-    fn the_gamma_function_of_whole_and_half_numbers() {
-        close(ln_gamma(0.5), PI.sqrt().ln());
-        close(ln_gamma(6.0), 120f64.ln());
-        close(ln_gamma(10.5), (654_729_075.0 / 1024.0 * PI.sqrt()).ln());
-        assert!(ln_gamma(1.0).abs() < 1e-14 && ln_gamma(2.0).abs() < 1e-14);
     }
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Interval;
-use super::describe::{mean, variance};
+use super::describe::{mean, seed_means, variance};
 use super::student::{quantile, two_sided};
 
 /// A standard error below this is rounding: no run varies. Scores lie between about −1 and 1.
@@ -165,13 +165,6 @@ pub(super) fn welch_df(a: &[f64], b: &[f64]) -> Option<f64> {
     let parts = [part(a, 1)?, part(b, 1)?];
     let estimate = Estimate::new(0.0, parts.into_iter());
     estimate.varies().then_some(estimate.df)
-}
-
-/// The mean over tasks at each seed.
-fn seed_means(scores: &[Vec<f64>]) -> Vec<f64> {
-    let seeds = scores.iter().map(Vec::len).min().unwrap_or(0);
-    let at = |seed: usize| mean(scores.iter().map(|task| task[seed]));
-    (0..seeds).filter_map(at).collect()
 }
 
 impl Difference {

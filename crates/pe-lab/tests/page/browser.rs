@@ -137,6 +137,18 @@ impl Browser {
         result["result"]["value"].clone()
     }
 
+    /// Gives the focus to an element, which an expression names.
+    pub fn focus(&mut self, tab: &Tab, element: &str) {
+        self.eval(tab, &format!("{element}.focus()"));
+    }
+
+    /// Checks how the text begins that an expression has.
+    #[track_caller]
+    pub fn begins(&mut self, tab: &Tab, script: &str, with: &str) {
+        let text = self.text(tab, script);
+        assert!(text.starts_with(with), "{with}: {text}");
+    }
+
     pub fn text(&mut self, tab: &Tab, script: &str) -> String {
         let value = self.eval(tab, script);
         value

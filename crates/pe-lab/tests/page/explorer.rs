@@ -1,16 +1,13 @@
 //! The explorer: sliders, numbers, the keyboard.
 
 use std::collections::BTreeSet;
-use std::panic;
-use std::thread;
 
 use pe_burn::{Layout, Spectrum};
-use pe_lab::serve::{Server, Site};
 use serde_json::Value;
 
 use super::browser::{Browser, Tab};
 use super::common::says;
-use super::{serving, settle};
+use super::{beside_a_server, serving, settle};
 
 const PANEL: &str = "document.querySelector('[data-panel=a]')";
 
@@ -30,12 +27,15 @@ fn drawn(browser: &mut Browser, tab: &Tab) -> (Vec<String>, String) {
     (pictures.collect(), facts)
 }
 
+/// What a selector finds in the first panel.
+fn of_panel(selector: &str) -> String {
+    format!("{PANEL}.querySelector('{selector}')")
+}
+
 /// What stands below a picture of the first panel.
 fn output(browser: &mut Browser, tab: &Tab, picture: &str) -> String {
-    browser.text(
-        tab,
-        &format!("{PANEL}.querySelector('[data-picture={picture}] output').textContent"),
-    )
+    let output = of_panel(&format!("[data-picture={picture}] output"));
+    browser.text(tab, &format!("{output}.textContent"))
 }
 
 /// The number behind the last colon of a text.
@@ -81,17 +81,14 @@ fn every_slider_changes_what_it_should() {
                 let before = drawn(browser, &tab);
                 let row = format!("{PANEL}.querySelector('[data-name={setting}]')");
                 if control["kind"] == "choice" {
-                    browser.eval(&tab, &format!("{row}.querySelector('select').focus()"));
+                    browser.focus(&tab, &format!("{row}.querySelector('select')"));
                     browser.press(&tab, "ArrowDown");
                     if (name, setting) == ("sinusoidal", "layout") {
                         // The first two are the same for the paper's formula.
                         browser.press(&tab, "ArrowDown");
                     }
                 } else {
-                    browser.eval(
-                        &tab,
-                        &format!("{row}.querySelector('input[type=range]').focus()"),
-                    );
+                    browser.focus(&tab, &format!("{row}.querySelector('input[type=range]')"));
                     browser.press(&tab, "ArrowRight");
                 }
                 let box_of = format!("{row}.querySelector('select, input[type=number]').value");
@@ -101,10 +98,7 @@ fn every_slider_changes_what_it_should() {
                 );
                 browser.wait(&tab, &asked);
                 let hash = browser.text(&tab, "location.hash");
-                assert!(
-                    hash.contains(&format!("a.{setting}={value}")),
-                    "{name} {setting}: {hash}"
-                );
+                says(&hash, &[&format!("a.{setting}={value}")]);
                 let after = drawn(browser, &tab);
                 // Where the distance alone counts, the position of the query changes nothing but rounding.
                 let is_relative = setting == "query" && name != "fire";
@@ -134,10 +128,7 @@ fn numbers_are_those_of_the_library_and_a_link_keeps_them() {
             .unwrap()
             .with_layout(Layout::Halves);
         let rows: Vec<f32> = spectrum.rows(999_999_937..999_999_997).unwrap();
-        browser.eval(
-            &tab,
-            &format!("{PANEL}.querySelector('[data-picture=heatmap] canvas').focus()"),
-        );
+        browser.focus(&tab, &of_panel("[data-picture=heatmap] canvas"));
         let (mut column, mut row) = (0, 0);
         for key in [
             "ArrowRight",
@@ -167,10 +158,7 @@ fn numbers_are_those_of_the_library_and_a_link_keeps_them() {
                 "{said}: {exact}"
             );
         }
-        browser.eval(
-            &tab,
-            &format!("{PANEL}.querySelector('[data-picture=similarity] canvas').focus()"),
-        );
+        browser.focus(&tab, &of_panel("[data-picture=similarity] canvas"));
         for distance in [-3_isize, -2, -1, 0, 1] {
             let said = output(browser, &tab, "similarity");
             let exact = spectrum.similarity(distance).unwrap();
@@ -178,54 +166,30 @@ fn numbers_are_those_of_the_library_and_a_link_keeps_them() {
             browser.press(&tab, "ArrowRight");
         }
         let wavelengths = spectrum.frequencies();
-        browser.eval(
-            &tab,
-            &format!("{PANEL}.querySelector('[data-picture=frequencies] canvas').focus()"),
-        );
+        browser.focus(&tab, &of_panel("[data-picture=frequencies] canvas"));
         browser.press(&tab, "End");
         let said = output(browser, &tab, "frequencies");
-        let found = said
-            .split(" = ")
-            .nth(1)
-            .unwrap()
-            .split(' ')
-            .next()
-            .unwrap()
-            .parse::<f64>()
-            .unwrap();
+        let (_, found) = said.split_once(" = ").unwrap();
+        let found: f64 = found.split(' ').next().unwrap().parse().unwrap();
         assert!((found / wavelengths[23] - 1.0).abs() < 1e-6, "{said}");
         // The second scheme, beside the first: the first head's slope is 1/4.
         let of_b = "document.querySelector('[data-panel=b] [data-picture=distance]')";
-        browser.eval(&tab, &format!("{of_b}.querySelector('canvas').focus()"));
+        browser.focus(&tab, &format!("{of_b}.querySelector('canvas')"));
         browser.press(&tab, "Home");
-        let said = browser.text(&tab, &format!("{of_b}.querySelector('output').textContent"));
-        assert!(
-            said.starts_with("key 256 before the query: -64; -16; -4; -1"),
-            "{said}"
-        );
+        let said = format!("{of_b}.querySelector('output').textContent");
+        browser.begins(&tab, &said, "key 256 before the query: -64; -16; -4; -1");
 
         // The same link in another tab shows the same; what is changed there stays there.
         let other = browser.open(&link);
         assert_eq!(drawn(browser, &tab).1, drawn(browser, &other).1);
-        browser.eval(
-            &other,
-            &format!("{PANEL}.querySelector('[data-name=start] input[type=range]').focus()"),
-        );
+        browser.focus(&other, &of_panel("[data-name=start] input[type=range]"));
         browser.press(&other, "Home");
-        browser.wait(
-            &other,
-            &format!("!{PANEL}.dataset.shown.includes('start=999')"),
-        );
+        let shown = format!("{PANEL}.dataset.shown");
+        browser.wait(&other, &format!("!{shown}.includes('start=999')"));
         browser.wait(&other, "!location.hash.includes('a.start=999')");
-        assert!(
-            browser
-                .text(&tab, "location.hash")
-                .contains("a.start=999999937")
-        );
-        let code = browser.text(
-            &other,
-            &format!("{PANEL}.querySelector('.code').textContent"),
-        );
+        let hash = browser.text(&tab, "location.hash");
+        says(&hash, &["a.start=999999937"]);
+        let code = browser.text(&other, &format!("{}.textContent", of_panel(".code")));
         says(
             &code,
             &["SinusoidalPositionalEncodingConfig::new(48)", "base: 500.0"],
@@ -245,12 +209,8 @@ fn a_change_asks_the_server_once() {
         ] {
             let tab = browser.open(&format!("{url}#a.scheme={scheme}"));
             settle(browser, &tab);
-            browser.eval(
-                &tab,
-                &format!(
-                    "{PANEL}.querySelector('[data-name={setting}] input[type=range]').focus()"
-                ),
-            );
+            let slider = of_panel(&format!("[data-name={setting}] input[type=range]"));
+            browser.focus(&tab, &slider);
             let asked = "performance.getEntriesByType('resource').filter(one => one.name.includes('/api/')).length";
             let (mut best, before) = (f64::MAX, browser.eval(&tab, asked).as_u64().unwrap());
             for _ in 0..12 {
@@ -258,11 +218,8 @@ fn a_change_asks_the_server_once() {
                 browser.press(&tab, "ArrowRight");
                 browser.wait(&tab, &format!("{PANEL}.dataset.shown !== '{before}'"));
                 settle(browser, &tab);
-                let took: f64 = browser
-                    .text(&tab, &format!("{PANEL}.dataset.took"))
-                    .parse()
-                    .unwrap();
-                best = best.min(took);
+                let took = browser.text(&tab, &format!("{PANEL}.dataset.took"));
+                best = best.min(took.parse().unwrap());
             }
             let after = browser.eval(&tab, asked).as_u64().unwrap();
             assert_eq!(after - before, 12, "{scheme}");
@@ -293,10 +250,8 @@ fn the_keyboard_alone_suffices() {
                 .as_i64()
                 .unwrap();
             assert!(place >= 0, "the focus is on nothing");
-            let outline = browser.text(
-                &tab,
-                "getComputedStyle(document.activeElement).outlineStyle",
-            );
+            let style = "getComputedStyle(document.activeElement).outlineStyle";
+            let outline = browser.text(&tab, style);
             assert_eq!(outline, "solid", "the focus cannot be seen at {place}");
             let name = browser.eval(
                 &tab,
@@ -317,10 +272,10 @@ fn the_keyboard_alone_suffices() {
             "skip"
         );
         // A second scheme, by the space bar; the code, by Enter.
-        browser.eval(&tab, "document.querySelector('#both').focus()");
+        browser.focus(&tab, "document.querySelector('#both')");
         browser.press(&tab, " ");
         browser.wait(&tab, "document.querySelector('[data-panel=b]') !== null");
-        browser.eval(&tab, &format!("{PANEL}.querySelector('.copy').focus()"));
+        browser.focus(&tab, &of_panel(".copy"));
         browser.press(&tab, "Enter");
         browser.wait(
             &tab,
@@ -344,38 +299,24 @@ fn the_keyboard_alone_suffices() {
 #[test]
 #[ignore = "needs Chromium: scripts/test-page"]
 fn a_bad_value_is_said_and_a_good_one_goes_on() {
-    let server = Server::bind(0, Site::new(None)).unwrap();
-    let (url, stop) = (server.link(""), server.stop());
-    thread::scope(|scope| {
-        scope.spawn(|| server.run());
-        let tested = panic::catch_unwind(|| {
-            let mut browser = Browser::start();
-            let tab = browser.open(&url);
-            let type_in = |browser: &mut Browser, value: &str| {
-                let script = format!(
-                    "(box => {{ box.value = '{value}'; box.dispatchEvent(new Event('input')); }})\
-                     ({PANEL}.querySelector('[data-name=d_model] input[type=number]'))"
-                );
-                browser.eval(&tab, &script);
-            };
-            let error = format!("{PANEL}.querySelector('[role=alert]').textContent");
-            for value in ["0", "1025", "2.5", ""] {
-                type_in(&mut browser, value);
-                let said =
-                    format!("d_model must be a whole number from 1 to 1024; got \"{value}\"");
-                browser.wait(&tab, &format!("{error} === {}", serde_json::json!(said)));
-                browser.wait(
-                    &tab,
-                    &format!("{PANEL}.querySelector('[aria-invalid]') !== null"),
-                );
-            }
-            type_in(&mut browser, "10");
-            browser.wait(
-                &tab,
-                &format!("{error} === '' && {PANEL}.querySelector('[aria-invalid]') === null"),
+    beside_a_server(None, |browser, server| {
+        let tab = browser.open(&server.link(""));
+        let type_in = |browser: &mut Browser, value: &str| {
+            let script = format!(
+                "(box => {{ box.value = '{value}'; box.dispatchEvent(new Event('input')); }})\
+                 ({PANEL}.querySelector('[data-name=d_model] input[type=number]'))"
             );
-        });
-        stop.now();
-        tested.unwrap_or_else(|panic| panic::resume_unwind(panic));
+            browser.eval(&tab, &script);
+        };
+        let error = format!("{PANEL}.querySelector('[role=alert]').textContent");
+        let invalid = of_panel("[aria-invalid]");
+        for value in ["0", "1025", "2.5", ""] {
+            type_in(browser, value);
+            let said = format!("d_model must be a whole number from 1 to 1024; got \"{value}\"");
+            browser.wait(&tab, &format!("{error} === {}", serde_json::json!(said)));
+            browser.wait(&tab, &format!("{invalid} !== null"));
+        }
+        type_in(browser, "10");
+        browser.wait(&tab, &format!("{error} === '' && {invalid} === null"));
     });
 }

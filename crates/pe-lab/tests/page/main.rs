@@ -17,18 +17,22 @@ use pe_lab::serve::{Server, Site};
 
 /// Runs `test` with a browser beside a server of a folder, and fails if a page reported an error.
 fn serving(folder: Option<&Path>, test: impl FnOnce(&mut Browser, &str)) {
+    beside_a_server(folder, |browser, server| {
+        // The token of the link becomes a cookie, which every other tab has too.
+        browser.open(&server.link(""));
+        test(browser, &server.url());
+        browser.check(server.port());
+    });
+}
+
+/// Runs `test` with a browser that knows no token beside a server of a folder.
+fn beside_a_server(folder: Option<&Path>, test: impl FnOnce(&mut Browser, &Server)) {
     let server = Server::bind(0, Site::new(folder.map(Into::into))).unwrap();
-    let url = server.url();
-    let port = server.port();
     let stop = server.stop();
     thread::scope(|scope| {
         scope.spawn(|| server.run());
         let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let mut browser = Browser::start();
-            // The token of the link becomes a cookie, which every other tab has too.
-            browser.open(&server.link(""));
-            test(&mut browser, &url);
-            browser.check(port);
+            test(&mut Browser::start(), &server);
         }));
         stop.now();
         tested.unwrap_or_else(|panic| std::panic::resume_unwind(panic));

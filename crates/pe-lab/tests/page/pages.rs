@@ -2,15 +2,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::thread;
 
 use super::common::{succeeds, words};
 
-use pe_lab::serve::{Server, Site};
-
-use super::browser::Browser;
 use super::common;
-use super::{serving, settle};
+use super::{beside_a_server, serving, settle};
 
 /// A small study, run to its end.
 fn study(out: &Path) {
@@ -40,42 +36,24 @@ fn a_study_is_watched_and_every_page_fits_its_window() {
             "document.querySelectorAll('#scores figure:not([hidden])').length === 2",
         );
         let counts = "document.querySelector('#counts').textContent";
-        assert!(
-            browser
-                .text(&tab, counts)
-                .starts_with("The study has finished: 11 of 12 trials done, 1 failed.")
-        );
+        let done = "The study has finished: 11 of 12 trials done, 1 failed.";
+        browser.begins(&tab, counts, done);
         let table = browser.text(&tab, "document.querySelector('#failed').textContent");
         assert_eq!(table, "reversenone2the disk was full");
         // A point's seed, by the keyboard.
         let figure = "document.querySelector('#scores [data-picture=scores-majority]')";
         let said = format!("{figure}.querySelector('output').textContent");
-        browser.eval(&tab, &format!("{figure}.querySelector('canvas').focus()"));
-        assert!(
-            browser
-                .text(&tab, &said)
-                .starts_with("none, seed 1, training lengths: ")
-        );
+        browser.focus(&tab, &format!("{figure}.querySelector('canvas')"));
+        browser.begins(&tab, &said, "none, seed 1, training lengths: ");
         browser.press(&tab, "ArrowRight");
-        assert!(
-            browser
-                .text(&tab, &said)
-                .starts_with("none, seed 2, training lengths: ")
-        );
+        browser.begins(&tab, &said, "none, seed 2, training lengths: ");
         // A training that still runs is a line that grows.
         let trial = out.join("trials").join("reverse-none-2");
         let curve = "document.querySelector('#curves [data-picture=curves-reverse]')";
         let about = format!("{curve}.querySelector('canvas').getAttribute('aria-label')");
-        assert!(
-            browser
-                .text(&tab, &about)
-                .contains("of 5 trainings on reverse")
-        );
-        fs::rename(
-            trial.join("failure.json"),
-            folder.path().join("failure.json"),
-        )
-        .unwrap();
+        common::says(&browser.text(&tab, &about), &["of 5 trainings on reverse"]);
+        let [failure, away] = [&*trial, folder.path()].map(|of| of.join("failure.json"));
+        fs::rename(&failure, &away).unwrap();
         for points in [1, 2] {
             let all: Vec<_> = (0..points)
                 .map(|i| serde_json::json!({"step": i * 4, "loss": 3.25}))
@@ -89,7 +67,7 @@ fn a_study_is_watched_and_every_page_fits_its_window() {
                 &tab,
                 &format!("{about}.includes('of 6 trainings on reverse, 1 of which still run')"),
             );
-            browser.eval(&tab, &format!("{curve}.querySelector('canvas').focus()"));
+            browser.focus(&tab, &format!("{curve}.querySelector('canvas')"));
             browser.press(&tab, if points == 1 { "Home" } else { "ArrowRight" });
             let said = format!("{curve}.querySelector('output').textContent");
             browser.wait(
@@ -101,35 +79,19 @@ fn a_study_is_watched_and_every_page_fits_its_window() {
             );
         }
         fs::remove_file(trial.join("curve.json")).unwrap();
-        fs::rename(
-            folder.path().join("failure.json"),
-            trial.join("failure.json"),
-        )
-        .unwrap();
-        browser.wait(
-            &tab,
-            &format!("{about}.includes('of 5 trainings on reverse')"),
-        );
-        browser.eval(&tab, &format!("{figure}.querySelector('canvas').focus()"));
+        fs::rename(away, failure).unwrap();
+        let five = format!("{about}.includes('of 5 trainings on reverse')");
+        browser.wait(&tab, &five);
+        browser.focus(&tab, &format!("{figure}.querySelector('canvas')"));
         // Schemes are switched off, and tasks.
         browser.eval(&tab, "document.querySelector('#schemes input').click()");
         browser.press(&tab, "Home");
-        assert!(browser.text(&tab, &said).starts_with("learned, seed 1"));
+        browser.begins(&tab, &said, "learned, seed 1");
         browser.eval(&tab, "document.querySelector('#tasks input').click()");
-        assert_eq!(
-            browser.eval(
-                &tab,
-                "document.querySelectorAll('#scores figure:not([hidden])').length"
-            ),
-            1
-        );
-        assert_eq!(
-            browser.eval(
-                &tab,
-                "document.querySelectorAll('#curves figure:not([hidden])').length"
-            ),
-            1
-        );
+        for part in ["scores", "curves"] {
+            let shown = format!("document.querySelectorAll('#{part} figure:not([hidden])').length");
+            assert_eq!(browser.eval(&tab, &shown), 1);
+        }
         browser.wait(&tab, "document.querySelector('#failed').textContent === ''");
 
         // Every page, narrow and wide, light and dark.
@@ -197,55 +159,43 @@ fn a_study_is_watched_and_every_page_fits_its_window() {
 #[test]
 #[ignore = "needs Chromium: scripts/test-page"]
 fn the_link_opens_the_page_and_nothing_else_does() {
-    let server = Server::bind(0, Site::new(None)).unwrap();
-    let (url, stop) = (server.url(), server.stop());
-    thread::scope(|scope| {
-        scope.spawn(|| server.run());
-        let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let mut browser = Browser::start();
-            let tab = browser.tab();
-            browser.tell(&tab, "Page.navigate", serde_json::json!({"url": url}));
-            browser.wait(&tab, "document.body?.textContent.includes('the link that `pe-lab serve` printed') ?? false");
-            // From a file, as `--open` leads there.
-            let folder = tempfile::tempdir().unwrap();
-            let way = folder.path().join("way.html");
-            let link = server.link("study");
-            fs::write(
-                &way,
-                format!("<meta http-equiv=\"refresh\" content=\"0; url={link}\">"),
-            )
-            .unwrap();
-            let from = format!("file://{}", way.display());
-            browser.tell(&tab, "Page.navigate", serde_json::json!({"url": from}));
-            browser.wait(&tab, "document.documentElement?.dataset.ready === 'yes'");
-            let message = "document.querySelector('#message').textContent";
-            assert!(
-                browser
-                    .text(&tab, message)
-                    .starts_with("No study was named")
-            );
-            // The address has no token, and no script sees the cookie.
-            assert_eq!(browser.text(&tab, "location.href"), format!("{url}study"));
-            assert_eq!(browser.text(&tab, "document.cookie"), "");
-            // From here every page opens, in other tabs too.
-            let other = browser.open(&format!("{url}guide"));
-            assert_eq!(browser.text(&other, "location.pathname"), "/guide");
-            browser.go(
-                &tab,
-                &format!(
-                    "{url}?x=1&{}#a.scheme=alibi",
-                    &server.link("").rsplit('?').next().unwrap()
-                ),
-            );
-            assert_eq!(browser.text(&tab, "location.search"), "?x=1");
-            assert!(
-                browser
-                    .text(&tab, "location.hash")
-                    .starts_with("#a.scheme=alibi")
-            );
-        }));
-        stop.now();
-        tested.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    beside_a_server(None, |browser, server| {
+        let url = server.url();
+        let tab = browser.tab();
+        browser.tell(&tab, "Page.navigate", serde_json::json!({"url": url}));
+        browser.wait(
+            &tab,
+            "document.body?.textContent.includes('the link that `pe-lab serve` printed') ?? false",
+        );
+        // From a file, as `--open` leads there.
+        let folder = tempfile::tempdir().unwrap();
+        let way = folder.path().join("way.html");
+        let link = server.link("study");
+        fs::write(
+            &way,
+            format!("<meta http-equiv=\"refresh\" content=\"0; url={link}\">"),
+        )
+        .unwrap();
+        let from = format!("file://{}", way.display());
+        browser.tell(&tab, "Page.navigate", serde_json::json!({"url": from}));
+        browser.wait(&tab, "document.documentElement?.dataset.ready === 'yes'");
+        let message = "document.querySelector('#message').textContent";
+        browser.begins(&tab, message, "No study was named");
+        // The address has no token, and no script sees the cookie.
+        assert_eq!(browser.text(&tab, "location.href"), format!("{url}study"));
+        assert_eq!(browser.text(&tab, "document.cookie"), "");
+        // From here every page opens, in other tabs too.
+        let other = browser.open(&format!("{url}guide"));
+        assert_eq!(browser.text(&other, "location.pathname"), "/guide");
+        browser.go(
+            &tab,
+            &format!(
+                "{url}?x=1&{}#a.scheme=alibi",
+                &server.link("").rsplit('?').next().unwrap()
+            ),
+        );
+        assert_eq!(browser.text(&tab, "location.search"), "?x=1");
+        browser.begins(&tab, "location.hash", "#a.scheme=alibi");
     });
 }
 
@@ -275,12 +225,8 @@ fn the_pictures_of_the_guide_are_live() {
             );
             let canvas = format!("{live}.querySelector('canvas').toDataURL()");
             let before = browser.text(&tab, &canvas);
-            browser.eval(
-                &tab,
-                &format!(
-                    "{live}.querySelector('.control:not([hidden]) input, .control select').focus()"
-                ),
-            );
+            let control = ".control:not([hidden]) input, .control select";
+            browser.focus(&tab, &format!("{live}.querySelector('{control}')"));
             let shown = format!("{live}.querySelector('.panel').dataset.shown");
             let start = browser.text(&tab, &shown);
             browser.press(&tab, "ArrowUp");

@@ -13,7 +13,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
@@ -84,11 +84,7 @@ fn every_page_is_there_with_its_policy() {
                 "Content-Security-Policy: default-src 'none'; script-src 'self'; ".into(),
                 "frame-ancestors 'none'\r\n".into(),
             ] {
-                assert!(
-                    answer.head.contains(&header),
-                    "{path}: {header} in {}",
-                    answer.head
-                );
+                says(&answer.head, &[&header]);
             }
             let head = ask(port, &format!("HEAD {path}"), "");
             assert_eq!(
@@ -206,11 +202,8 @@ fn nobody_is_answered_without_the_token_of_the_link() {
                 false => format!("GET {page}?token={token}"),
             };
             let with_cookie = |cookie: &str| {
-                ask_without(
-                    port,
-                    &format!("GET {page}"),
-                    &format!("Cookie: {cookie}\r\n"),
-                )
+                let cookie = format!("Cookie: {cookie}\r\n");
+                ask_without(port, &format!("GET {page}"), &cookie)
             };
             let tokens = [&other, "", &own[..31], &(own.clone() + "0")];
             let by_query = tokens.map(|token| ask_without(port, &with(token), ""));
@@ -225,10 +218,7 @@ fn nobody_is_answered_without_the_token_of_the_link() {
             for answer in by_query.into_iter().chain(by_cookie) {
                 assert_eq!(answer.status, 403, "{page}");
                 let said = answer.text();
-                assert!(
-                    said.contains("the link that `pe-lab serve` printed"),
-                    "{page}: {said}"
-                );
+                says(&said, &["the link that `pe-lab serve` printed"]);
                 assert!(
                     !said.contains(&own) && !answer.head.contains("Set-Cookie"),
                     "{page}"
@@ -279,10 +269,7 @@ fn the_token_is_not_among_the_arguments_of_a_program() {
     let mut serve = common::lab();
     serve.args(["serve", "--port", "0", "--open"]);
     serve.env("PATH", format!("{}:{path}", folder.path().display()));
-    let mut child = serve.stdout(Stdio::piped()).spawn().unwrap();
-    let mut said = String::new();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    stdout.read_line(&mut said).unwrap();
+    let (mut child, said, _) = program::begun(&mut serve);
     let link = said.split(' ').next().unwrap();
     let start = Instant::now();
     while !seen.exists() {

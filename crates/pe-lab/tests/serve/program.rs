@@ -9,15 +9,7 @@ fn the_program_says_where_it_is_and_ends_on_ctrl_c() {
     serve
         .args(["serve", "--port", "0"])
         .current_dir(folder.path());
-    let mut child = serve.stdout(Stdio::piped()).spawn().unwrap();
-    let mut said = String::new();
-    BufReader::new(child.stdout.take().unwrap())
-        .read_line(&mut said)
-        .unwrap();
-    let port: u16 = said
-        .split(['/', ':', ' '])
-        .find_map(|part| part.parse().ok())
-        .expect(&said);
+    let (child, said, port) = begun(&mut serve);
     assert!(
         said.starts_with(&format!("http://127.0.0.1:{port}/")),
         "{said}"
@@ -34,31 +26,25 @@ fn the_program_says_where_it_is_and_ends_on_ctrl_c() {
     assert_eq!(code, 2, "{stderr}");
     says(&stderr, &[&format!("port {port} is in use"), "--port"]);
 
-    rustix::process::kill_process(
-        rustix::process::Pid::from_child(&child),
-        rustix::process::Signal::INT,
-    )
-    .unwrap();
-    let start = Instant::now();
-    let status = child.wait().unwrap();
-    assert_eq!(status.code(), Some(0));
-    assert!(start.elapsed() < Duration::from_secs(10));
+    ends_on_ctrl_c(child);
     assert!(listing(folder.path()).is_empty(), "nothing is written");
+}
+
+/// The program, the line with its link, and its port.
+pub fn begun(serve: &mut Command) -> (Child, String, u16) {
+    let mut child = serve.stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    let out = child.stdout.take().unwrap();
+    BufReader::new(out).read_line(&mut said).unwrap();
+    let mut parts = said.split(['/', ':', ' ']);
+    let port = parts.find_map(|part| part.parse().ok()).expect(&said);
+    (child, said, port)
 }
 
 /// The program, serving a folder, and its port.
 fn started(folder: &Path) -> (Child, u16) {
     let mut serve = common::lab();
-    serve.args(["serve", "--port", "0"]).arg(folder);
-    let mut child = serve.stdout(Stdio::piped()).spawn().unwrap();
-    let mut said = String::new();
-    let out = child.stdout.take().unwrap();
-    BufReader::new(out).read_line(&mut said).unwrap();
-    let port = said.split(['/', ':', ' ']);
-    let port = port
-        .filter_map(|part| part.parse().ok())
-        .next()
-        .expect(&said);
+    let (child, said, port) = begun(serve.args(["serve", "--port", "0"]).arg(folder));
     know(port, said.split(' ').next().unwrap());
     (child, port)
 }

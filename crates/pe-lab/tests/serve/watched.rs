@@ -10,28 +10,16 @@ fn a_study_is_shown_as_it_is_and_left_as_it_is() {
         let now = || get(port, "/api/study").json();
         let said = now();
         assert_eq!(said["state"], "missing");
-        assert!(
-            said["message"]
-                .as_str()
-                .unwrap()
-                .contains(out.to_str().unwrap())
-        );
+        let message = said["message"].as_str().unwrap();
+        says(message, &[out.to_str().unwrap()]);
         fs::create_dir(&out).unwrap();
         assert_eq!(now()["state"], "no_study");
         study(&out);
 
         let before = listing(&out);
         let said = now();
-        assert_eq!(
-            [
-                &said["planned"],
-                &said["done"],
-                &said["failed"],
-                &said["begun"]
-            ]
-            .map(|v| v.as_u64().unwrap()),
-            [8, 8, 0, 0]
-        );
+        let counts = ["planned", "done", "failed", "begun"];
+        assert_eq!(counts.map(|of| said[of].as_u64().unwrap()), [8, 8, 0, 0]);
         assert_eq!(said["report"], true);
         assert_eq!(said["seconds_left"], 0.0);
         // The scores are those of the report.
@@ -49,26 +37,16 @@ fn a_study_is_shown_as_it_is_and_left_as_it_is() {
         }
         let mut compared = 0;
         for trial in said["trials"].as_array().unwrap() {
-            let tasks = summary["tasks"].as_array().unwrap();
-            let task = tasks
-                .iter()
-                .find(|task| task["task"] == trial["task"])
-                .unwrap();
-            let schemes = task["schemes"].as_array().unwrap();
-            let scheme = schemes
-                .iter()
-                .find(|scheme| scheme["scheme"] == trial["scheme"])
-                .unwrap();
+            let of_trial = |all: &'_ Value, key: &str| -> Value {
+                let mut all = all.as_array().unwrap().iter();
+                all.find(|of| of[key] == trial[key]).unwrap().clone()
+            };
+            let task = of_trial(&summary["tasks"], "task");
+            let scheme = of_trial(&task["schemes"], "scheme");
             for part in ["inside", "beyond"] {
-                let seeds = scheme[part]["seeds"].as_array().unwrap();
-                let seed = seeds
-                    .iter()
-                    .find(|seed| seed["seed"] == trial["seed"])
-                    .unwrap();
-                let (ours, theirs) = (
-                    trial[part].as_f64().unwrap(),
-                    seed["normalized"].as_f64().unwrap(),
-                );
+                let seed = of_trial(&scheme[part]["seeds"], "seed");
+                let [ours, theirs] =
+                    [&trial[part], &seed["normalized"]].map(|of| of.as_f64().unwrap());
                 assert!((ours - theirs).abs() < 1e-12, "{trial}: {theirs}");
                 compared += 1;
             }
@@ -80,11 +58,8 @@ fn a_study_is_shown_as_it_is_and_left_as_it_is() {
             (report.status, &report.body),
             (200, &fs::read(out.join("report.html")).unwrap())
         );
-        assert!(
-            report
-                .head
-                .contains("Content-Security-Policy: sandbox allow-scripts; default-src 'none';")
-        );
+        let policy = "Content-Security-Policy: sandbox allow-scripts; default-src 'none';";
+        says(&report.head, &[policy]);
         assert_eq!(listing(&out), before);
 
         // One trial not begun, one begun, one failed, one damaged, one of another trial.
@@ -92,33 +67,21 @@ fn a_study_is_shown_as_it_is_and_left_as_it_is() {
         fs::remove_dir_all(trial("reverse-none-1")).unwrap();
         fs::remove_file(trial("reverse-none-2").join("result.json")).unwrap();
         fs::remove_file(trial("reverse-learned-1").join("result.json")).unwrap();
-        fs::write(
-            trial("reverse-learned-1").join("failure.json"),
-            "\"the disk is full\"",
-        )
-        .unwrap();
+        let failure = trial("reverse-learned-1").join("failure.json");
+        fs::write(failure, "\"the disk is full\"").unwrap();
         fs::write(trial("majority-none-1").join("result.json"), "{").unwrap();
-        fs::copy(
-            trial("majority-learned-1").join("result.json"),
-            trial("majority-learned-2").join("result.json"),
-        )
-        .unwrap();
+        let result = |id: &str| trial(id).join("result.json");
+        fs::copy(result("majority-learned-1"), result("majority-learned-2")).unwrap();
         let said = now();
         let state = |id: &str| {
-            let trials = said["trials"].as_array().unwrap();
+            let word = |of: &Value| of.as_str().unwrap_or_default().to_string();
             let is = |t: &&Value| {
-                format!(
-                    "{}-{}-{}",
-                    t["task"].as_str().unwrap(),
-                    t["scheme"].as_str().unwrap(),
-                    t["seed"]
-                ) == id
+                let (task, scheme) = (word(&t["task"]), word(&t["scheme"]));
+                format!("{task}-{scheme}-{}", t["seed"]) == id
             };
-            let found = trials.iter().find(is).unwrap();
-            (
-                found["state"].as_str().unwrap().to_string(),
-                found["reason"].as_str().unwrap_or_default().to_string(),
-            )
+            let mut trials = said["trials"].as_array().unwrap().iter();
+            let found = trials.find(is).unwrap();
+            (word(&found["state"]), word(&found["reason"]))
         };
         assert_eq!(state("reverse-none-1").0, "waiting");
         assert_eq!(state("reverse-none-2").0, "begun");
@@ -128,10 +91,7 @@ fn a_study_is_shown_as_it_is_and_left_as_it_is() {
         );
         assert!(state("majority-none-1").1.contains("cannot be read"));
         assert!(state("majority-learned-2").1.contains("another trial"));
-        assert_eq!(
-            [&said["done"], &said["failed"], &said["begun"]].map(|v| v.as_u64().unwrap()),
-            [3, 3, 1]
-        );
+        assert_eq!(counts.map(|of| said[of].as_u64().unwrap()), [8, 3, 3, 1]);
         assert!(said["seconds_left"].as_f64().unwrap() > 0.0);
 
         // The folder goes, and comes back.
@@ -220,19 +180,11 @@ fn nothing_outside_of_the_folder_is_read() {
         std::os::unix::fs::symlink(&outside, out.join("study.json")).unwrap();
         let report = get(port, "/report");
         assert_eq!(report.status, 404);
-        assert!(
-            report.text().contains("it is no file but a link"),
-            "{}",
-            report.text()
-        );
+        says(&report.text(), &["it is no file but a link"]);
         let said = get(port, "/api/study").json();
         assert_eq!(said["state"], "damaged");
-        assert!(
-            said["message"]
-                .as_str()
-                .unwrap()
-                .contains("it is no file but a link")
-        );
+        let message = said["message"].as_str().unwrap();
+        says(message, &["it is no file but a link"]);
         // A pipe would keep a reader waiting for ever, and a large file would fill the memory.
         fs::remove_file(out.join("report.html")).unwrap();
         let pipe = std::process::Command::new("mkfifo")

@@ -16,7 +16,7 @@ use super::comparison::Part;
 use super::number::fixed;
 use super::paper::{DASH, Grid, Row};
 use super::summary::{Summary, TaskSummary};
-use super::words::{list, range};
+use super::words::{list, once, range};
 use crate::ask::StudySpec;
 use crate::stats::Interval;
 
@@ -115,16 +115,9 @@ impl Beside {
 
     /// The tables of one part.
     fn add_part(&mut self, summaries: &[&Summary], part: Part) {
-        let tested = |of: &Summary| -> Vec<String> {
-            let tasks = of.tasks.iter().filter(|task| task.has(part));
-            tasks.map(|task| task.title.clone()).collect()
-        };
-        let mut titles: Vec<String> = Vec::new();
-        for title in summaries.iter().flat_map(|of| tested(of)) {
-            if !titles.contains(&title) {
-                titles.push(title);
-            }
-        }
+        let tasks = summaries.iter().flat_map(|of| &of.tasks);
+        let tested = tasks.filter(|task| task.has(part));
+        let titles: Vec<String> = once(tested.map(|task| task.title.clone()));
         let place = part.in_words(summaries.iter().all(|of| of.resolutions()));
         let (mut shared, mut alone) = (Vec::new(), Vec::new());
         for title in &titles {
@@ -157,21 +150,18 @@ impl Beside {
 
     /// The tables, a column for each study.
     pub fn grids(&self) -> Vec<Grid> {
-        let names = || self.studies.iter().map(|of| of.name.clone());
-        let header = |first: &str| [first.to_string()].into_iter().chain(names()).collect();
-        let differences = self.differences.iter().map(|of| Row {
-            cells: [of.field.clone()]
-                .into_iter()
-                .chain(of.values.clone())
-                .collect(),
-            bold: false,
-        });
-        let differences: Vec<Row> = differences.collect();
-        let specs = (!differences.is_empty()).then(|| Grid {
+        let header = |first: &str| {
+            let names = self.studies.iter().map(|of| of.name.clone());
+            [first.to_string()].into_iter().chain(names).collect()
+        };
+        let differences = self.differences.iter();
+        let specs = (!self.differences.is_empty()).then(|| Grid {
             name: "specs".into(),
             caption: "What differs between the studies.".into(),
             header: header("Field"),
-            rows: differences,
+            rows: differences
+                .map(|of| row(&of.field, of.values.iter().cloned()))
+                .collect(),
         });
         let scores = self.tables.iter().enumerate().map(|(nth, table)| Grid {
             name: format!("beside-{}", nth + 1),
@@ -181,7 +171,7 @@ impl Beside {
                 table.part.in_words(false)
             ),
             header: header("Scheme"),
-            rows: table.rows.iter().map(row).collect(),
+            rows: table.rows.iter().map(row_of_scores).collect(),
         });
         specs.into_iter().chain(scores).collect()
     }
@@ -275,17 +265,6 @@ fn common<'a>(
     }
 }
 
-/// Each of these names once, in their order.
-fn each<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for name in all {
-        if !names.contains(name) {
-            names.push(name.clone());
-        }
-    }
-    names
-}
-
 /// A row for every scheme, those of the first study first, with its score in each study.
 fn table<'a, T>(
     title: &str,
@@ -294,8 +273,8 @@ fn table<'a, T>(
     schemes: impl Fn(&'a T) -> Vec<&'a String>,
     score: impl Fn(&T, &str) -> Option<ScoreOf>,
 ) -> Table {
-    let names = each(studies.iter().flat_map(|of| schemes(of)));
-    let rows = names.into_iter().map(|scheme| SchemeRow {
+    let names = once(studies.iter().flat_map(|of| schemes(of)));
+    let rows = names.into_iter().cloned().map(|scheme| SchemeRow {
         scores: studies.iter().map(|of| score(of, &scheme)).collect(),
         scheme,
     });
@@ -336,40 +315,34 @@ fn overall<'a>(summaries: &[&'a Summary], part: Part) -> Table {
     )
 }
 
-fn row(of: &SchemeRow) -> Row {
-    let cell = |score: &Option<ScoreOf>| match score {
-        None => DASH.to_string(),
-        Some(of) => format!(
-            "{}{}",
-            fixed(of.mean, 2),
-            of.interval
-                .map_or(String::new(), |interval| format!(" ({})", range(interval)))
-        ),
-    };
+fn row(name: &str, cells: impl Iterator<Item = String>) -> Row {
     Row {
-        cells: [of.scheme.clone()]
-            .into_iter()
-            .chain(of.scores.iter().map(cell))
-            .collect(),
+        cells: [name.to_string()].into_iter().chain(cells).collect(),
         bold: false,
     }
+}
+
+fn row_of_scores(of: &SchemeRow) -> Row {
+    let cell = |score: &Option<ScoreOf>| match score {
+        None => DASH.to_string(),
+        Some(of) => {
+            let interval = of.interval.map(|of| format!(" ({})", range(of)));
+            fixed(of.mean, 2) + &interval.unwrap_or_default()
+        }
+    };
+    row(&of.scheme, of.scores.iter().map(cell))
 }
 
 /// The fields in which specs differ. What a study chose or how it grew is no such field: its verdict says it.
 fn differences(summaries: &[&Summary]) -> Vec<Difference> {
     let fields = summaries.iter().map(|of| {
         let mut fields = BTreeMap::new();
-        if let Some(study) = of.study() {
-            flatten(
-                "",
-                &serde_json::to_value(study).unwrap_or_default(),
-                &mut fields,
-            );
-        }
+        let spec = serde_json::to_value(of.study()).unwrap_or_default();
+        flatten("", &spec, &mut fields);
         fields
     });
     let fields: Vec<BTreeMap<String, String>> = fields.collect();
-    let names = each(fields.iter().flat_map(BTreeMap::keys));
+    let names = once(fields.iter().flat_map(BTreeMap::keys));
     let of_field = |field: String| {
         let value = |of: &BTreeMap<String, String>| of.get(&field).cloned();
         let values: Vec<Option<String>> = fields.iter().map(value).collect();
@@ -380,7 +353,7 @@ fn differences(summaries: &[&Summary]) -> Vec<Difference> {
             field,
         })
     };
-    names.into_iter().filter_map(of_field).collect()
+    names.into_iter().cloned().filter_map(of_field).collect()
 }
 
 /// What is no part of what a study was asked to run.

@@ -8,16 +8,10 @@ use crate::report::summary::Summary;
 use crate::report::synthetic::Synthetic;
 
 fn study(tasks: &[&str], schemes: &[&str], longest: usize, accuracy: f64) -> Synthetic {
-    let mut study = Synthetic::new(tasks, schemes, 3);
-    for task in tasks {
-        for scheme in schemes {
-            for seed in 1..=3 {
-                let own = accuracy + 0.01 * seed as f64;
-                study = study.score(task, scheme, seed, &[(10, own), (longest, own - 0.2)]);
-            }
-        }
-    }
-    study
+    Synthetic::each(tasks, schemes, 3, |_, _, seed| {
+        let own = accuracy + 0.01 * seed as f64;
+        [(10, own), (longest, own - 0.2)]
+    })
 }
 
 fn beside(studies: &[(&str, &Synthetic)]) -> Beside {

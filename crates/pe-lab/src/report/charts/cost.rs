@@ -10,10 +10,13 @@ use crate::report::summary::Summary;
 
 const HEIGHT: i32 = 300;
 
-/// A chart for each part that has a front.
-pub fn draw(costs: &CostSummary, summary: &Summary) -> Result<Vec<Figure>, LabError> {
-    let fronts = costs.fronts.iter();
-    fronts.map(|front| chart(costs, front, summary)).collect()
+/// A chart for each part that has a front, where costs were measured.
+pub fn draw(summary: &Summary) -> Result<Vec<Figure>, LabError> {
+    let costs = summary.costs.iter();
+    let fronts = costs.flat_map(|costs| costs.fronts.iter().map(move |front| (costs, front)));
+    fronts
+        .map(|(costs, front)| chart(costs, front, summary))
+        .collect()
 }
 
 fn chart(costs: &CostSummary, front: &Front, summary: &Summary) -> Result<Figure, LabError> {

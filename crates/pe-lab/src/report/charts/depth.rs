@@ -132,13 +132,9 @@ mod tests {
 
     /// A study of one task with two lengths, of which the schemes in `with` have scores by depth.
     fn study(with: &[&str]) -> Synthetic {
-        let mut study = Synthetic::new(&["passkey"], &["rotary", "none", "t5"], 2);
-        for scheme in ["rotary", "none", "t5"] {
-            for seed in [1, 2] {
-                study = study.score("passkey", scheme, seed, &[(20, 0.85), (40, 0.5)]);
-            }
-        }
-        study.change(|scheme, seed, measures| {
+        let schemes = ["rotary", "none", "t5"];
+        let at = [(20, 0.85), (40, 0.5)];
+        Synthetic::each(&["passkey"], &schemes, 2, |_, _, _| at).change(|scheme, seed, measures| {
             // At length 20, depth 4: 0.81 and 0.89, normalized 0.8 on average.
             let apart = if seed == 1 { -0.04 } else { 0.04 };
             for score in &mut measures.scores {

@@ -130,10 +130,7 @@ mod tests {
 
     #[test]
     fn the_last_predictions_stand_beside_what_came() {
-        let mut study = Synthetic::new(&["mine"], &["none", "rotary"], 2);
-        for (scheme, seed) in [("none", 1), ("none", 2), ("rotary", 1), ("rotary", 2)] {
-            study = study.score("mine", scheme, seed, &[(10, 0.5)]);
-        }
+        let study = Synthetic::each(&["mine"], &["none", "rotary"], 2, |_, _, _| [(10, 0.5)]);
         let study = study.change(|_, seed, measures| {
             measures.predicted = (0..100).map(|n| f64::from(n) + seed as f64 - 1.5).collect();
         });

@@ -17,12 +17,13 @@ const SIZE: f64 = 12.0;
 /// The most room for the names of the tasks; longer ones are set in smaller letters.
 const LEFT: i32 = 240;
 
+/// The heat map. Of one task its own charts show as much.
 pub fn draw(summary: &Summary) -> Result<Vec<Figure>, LabError> {
     let parts: Vec<Part> = Part::ALL
         .into_iter()
         .filter(|part| summary.schemes.iter().any(|s| s.part(*part).is_some()))
         .collect();
-    if parts.is_empty() {
+    if parts.is_empty() || summary.tasks.len() < 2 {
         return Ok(Vec::new());
     }
     let grid = Grid::of(summary);
@@ -191,12 +192,7 @@ mod tests {
             "reverse",
             "mqar(tokens=512,pairs=128,vocabulary=65536)(causal)",
         ];
-        let mut study = Synthetic::new(&tasks, &schemes, 1);
-        for task in tasks {
-            for scheme in schemes {
-                study = study.score(task, scheme, 1, &[(20, 0.9), (40, 0.5)]);
-            }
-        }
+        let study = Synthetic::each(&tasks, &schemes, 1, |_, _, _| [(20, 0.9), (40, 0.5)]);
         let figures = draw(&Summary::of(&study.data())).unwrap();
         let svg = &figures[0].svg;
         let lines: Vec<&str> = svg.lines().collect();

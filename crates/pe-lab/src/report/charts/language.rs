@@ -1,5 +1,7 @@
 //! Bits per token by the length of the window, as in figure 1 of Press et al. 2021, and by the position in it.
 
+use std::collections::BTreeSet;
+
 use super::panel::{Panel, floor_key, stem, trained_key};
 use super::series::{Series, legend, lines, series};
 use crate::ask::steps_in_words;
@@ -107,13 +109,9 @@ fn sliding(
 
 /// The legend of several panels, with each name once.
 fn legend_of_all(all: &[Vec<Series>]) -> Vec<(Key, String)> {
-    let mut entries: Vec<(Key, String)> = Vec::new();
-    for entry in all.iter().flat_map(|series| legend(series)) {
-        if !entries.iter().any(|known| known.1 == entry.1) {
-            entries.push(entry);
-        }
-    }
-    entries
+    let mut named = BTreeSet::new();
+    let entries = all.iter().flat_map(|series| legend(series));
+    entries.filter(|of| named.insert(of.1.clone())).collect()
 }
 
 /// The chart by length: a panel for each of these names, which is empty where it shows all schemes, with its rows.

@@ -1,10 +1,10 @@
 //! The charts of a report. They can be read at half their size and without colours.
 
 mod bars;
-mod cost;
+pub mod cost;
 mod depth;
 mod forecast;
-mod heat;
+pub mod heat;
 mod language;
 mod length;
 mod loss;
@@ -18,7 +18,7 @@ pub use panel::stem;
 
 use super::data::Data;
 use super::figure::Figure;
-use super::summary::{Summary, TaskSummary};
+use super::summary::TaskSummary;
 use crate::error::LabError;
 
 /// The charts of one task.
@@ -52,25 +52,10 @@ pub fn of_task(data: &Data<'_>, task: &TaskSummary) -> Result<TaskFigures, LabEr
     })
 }
 
-/// Draws the charts of the whole study: the heat map of schemes and tasks. Of one task its own charts show as much.
-pub fn of_study(summary: &Summary) -> Result<Vec<Figure>, LabError> {
-    match summary.tasks.len() {
-        0 | 1 => Ok(Vec::new()),
-        _ => heat::draw(summary),
-    }
-}
-
-/// Draws score against cost, where costs were measured.
-pub fn of_costs(summary: &Summary) -> Result<Vec<Figure>, LabError> {
-    match &summary.costs {
-        None => Ok(Vec::new()),
-        Some(costs) => cost::draw(costs, summary),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::summary::Summary;
     use crate::report::synthetic::Synthetic;
 
     #[test]
@@ -78,7 +63,7 @@ mod tests {
         let study = Synthetic::large(3);
         let data = study.data();
         let summary = Summary::of(&data);
-        let mut figures = of_study(&summary).unwrap();
+        let mut figures = heat::draw(&summary).unwrap();
         for task in &data.tasks {
             let of_task = of_task(&data, task).unwrap();
             let kinds = if task.name == "digits" { 1 } else { 3 };

@@ -32,25 +32,24 @@ pub fn figure(
     legend: &[(Key, String)],
     paint: impl FnOnce(&mut Page, i32) -> Result<(), LabError>,
 ) -> Result<Figure, LabError> {
-    let room = WIDTH - 2 * LEGEND_LEFT;
-    let with_legend = height + legend_height(legend, room);
-    figure_of_width(WIDTH, name, title, caption, with_legend, |page, top| {
-        paint(page, top)?;
-        page.legend_in_rows((LEGEND_LEFT, top + height), room, legend)
-    })
+    figure_of_size((WIDTH, height), name, title, caption, legend, paint)
 }
 
-/// Draws a chart without a legend that is so many pixels wide.
-fn figure_of_width(
-    width: i32,
+/// The same of another width.
+fn figure_of_size(
+    (width, height): (i32, i32),
     name: String,
     title: String,
     caption: String,
-    height: i32,
+    legend: &[(Key, String)],
     paint: impl FnOnce(&mut Page, i32) -> Result<(), LabError>,
 ) -> Result<Figure, LabError> {
-    let size = (width, TOP + height + 4);
-    let svg = page(size, &title, &[], |page| paint(page, TOP))?;
+    let room = width - 2 * LEGEND_LEFT;
+    let size = (width, TOP + height + legend_height(legend, room) + 4);
+    let svg = page(size, &title, &[], |page| {
+        paint(page, TOP)?;
+        page.legend_in_rows((LEGEND_LEFT, TOP + height), room, legend)
+    })?;
     Ok(Figure {
         name,
         title,
@@ -171,15 +170,12 @@ impl Rows {
     ) -> Result<Figure, LabError> {
         let rows: Vec<f64> = self.y.ticks.iter().map(|tick| tick.0).collect();
         let height = rows.len() as i32 * self.row;
-        let room = self.width - 2 * LEGEND_LEFT;
-        let with_legend = height + AXIS + legend_height(legend, room);
-        let (width, y) = (self.width, &self.y);
-        figure_of_width(width, name, title, caption, with_legend, |page, top| {
-            let rect = inside(width, top, height, y);
+        let (size, y) = ((self.width, height + AXIS), &self.y);
+        figure_of_size(size, name, title, caption, legend, |page, top| {
+            let rect = inside(self.width, top, height, y);
             let x = self.x.clone().horizontal(rect.width);
             let mut chart = page.chart(rect, &x, (y, Side::Left), Lines::Vertical)?;
-            paint(page, &mut chart, rect, &rows)?;
-            page.legend_in_rows((LEGEND_LEFT, top + height + AXIS), room, legend)
+            paint(page, &mut chart, rect, &rows)
         })
     }
 }

@@ -97,9 +97,8 @@ fn bands(all: &[BTreeMap<usize, Vec<f64>>], bounds: Bounds) -> Vec<Vec<(f64, Int
     let mut bands = vec![Vec::new(); all.len()];
     let places: BTreeSet<usize> = all.iter().flat_map(|at| at.keys().copied()).collect();
     for x in places {
-        let values = |at: &BTreeMap<usize, Vec<f64>>| vec![at.get(&x).cloned().unwrap_or_default()];
-        let values: Vec<Vec<Vec<f64>>> = all.iter().map(values).collect();
-        let values: Vec<&[Vec<f64>]> = values.iter().map(Vec::as_slice).collect();
+        let values = |at: &BTreeMap<usize, Vec<f64>>| [at.get(&x).cloned().unwrap_or_default()];
+        let values: Vec<[Vec<f64>; 1]> = all.iter().map(values).collect();
         for (band, interval) in bands.iter_mut().zip(intervals(&values, bounds)) {
             band.extend(interval.map(|interval| (x as f64, interval)));
         }

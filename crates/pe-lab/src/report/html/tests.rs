@@ -2,7 +2,7 @@ use super::*;
 use crate::ask::Tuned;
 use crate::data::testing::Says;
 use crate::report::synthetic::{self, Synthetic, costs};
-use crate::report::verdict;
+use crate::report::{brief, verdict};
 use resvg::usvg::roxmltree::{Document, Node};
 
 /// In the dark the page changes the ground and the ink of its charts by their colours, which are those
@@ -263,9 +263,19 @@ fn hostile_names_are_shown_as_text() {
 
 #[test]
 fn a_study_without_results_has_a_page() {
-    let page = Synthetic::new(&["reverse"], &["none"], 2).page(Vec::new());
-    check(&page);
-    assert!(page.contains("No trial has a score"));
+    let empty = Synthetic::new(&["reverse", "mine"], &["none", "a"], 2);
+    let failed = empty.clone().fail("mine", "a", 1, "diverged");
+    let nothing = "No trial has a score, so nothing can be said.";
+    for study in [empty, failed] {
+        let page = study.page(Vec::new());
+        check(&page);
+        // What is known about a task is still said.
+        page.says_all(&[nothing, "tested at 10, 20 inside"]);
+        let summary = study.judged();
+        assert_eq!(summary.verdict, [nothing]);
+        assert_eq!((summary.trials, summary.finished), (8, 0));
+        assert_eq!(brief::render(&summary, 24), format!("{nothing}\n"));
+    }
 }
 
 #[test]

@@ -133,6 +133,7 @@ pub fn latex(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::testing::Says;
 
     fn grid() -> Grid {
         let row = |cells: [&str; 3], bold| Row {
@@ -171,16 +172,12 @@ mod tests {
     #[test]
     fn latex_escapes_what_it_would_obey() {
         let text = latex_of(&[grid()]);
-        assert!(
-            text.contains("\\caption{Scores of a\\_b \\& 50 \\% $|$ c}"),
-            "{text}"
-        );
-        assert!(text.contains("\\textbf{$-$0.02 to 1e-3} \\\\"), "{text}");
-        assert!(text.contains("a$|$b\\_*c* & -- &  \\\\"), "{text}");
-        assert!(
-            text.contains("\\label{tab:all}\n\\begin{tabular}{lrr}\n\\toprule"),
-            "{text}"
-        );
+        text.says_all(&[
+            "\\caption{Scores of a\\_b \\& 50 \\% $|$ c}",
+            "\\textbf{$-$0.02 to 1e-3} \\\\",
+            "a$|$b\\_*c* & -- &  \\\\",
+            "\\label{tab:all}\n\\begin{tabular}{lrr}\n\\toprule",
+        ]);
         assert_eq!(
             latex("\\input{/etc/passwd} $x^2$ ~a\n#1 \"b\""),
             "\\textbackslash{}input\\{/etc/passwd\\} \\$x\\textasciicircum{}2\\$ \\textasciitilde{}a \\#1 \

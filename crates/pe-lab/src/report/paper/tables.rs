@@ -5,7 +5,7 @@ use crate::report::columns::Columns;
 use crate::report::comparison::Part;
 use crate::report::number::fixed;
 use crate::report::summary::{SchemeOverall, SchemeSummary, Summary, TaskSummary};
-use crate::report::words::range;
+use crate::report::words::{counted, range};
 use crate::stats::Interval;
 
 /// The tables of a study, schemes sorted by their scores.
@@ -78,10 +78,10 @@ fn of_task(nth: usize, task: &TaskSummary, seeds: usize) -> Grid {
     Grid {
         name: format!("task-{nth}"),
         caption: format!(
-            "{}{}: means over {seeds} seed{}{}.{}",
+            "{}{}: means over {}{}.{}",
             task.title,
             about(task),
-            if seeds == 1 { "" } else { "s" },
+            counted(seeds, "seed"),
             match task.has_floor() {
                 true => format!(
                     "; normalized: 0 at the floor ({}), 1 for {}, with its 95 % interval over seeds",

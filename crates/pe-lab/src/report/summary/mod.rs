@@ -92,7 +92,7 @@ impl Summary {
             .iter()
             .map(|scheme| SchemeOverall::of(data, scheme, &tasks));
         let mut overall: Vec<SchemeOverall> = overall.collect();
-        overall::set_intervals(&mut overall, &tasks);
+        overall::set_scores(&mut overall, &tasks);
         let errors = data.errors();
         let questions: Vec<Question<'_>> = Part::ALL
             .into_iter()

@@ -7,7 +7,7 @@ use super::task::cost;
 use crate::report::comparison::Part;
 use crate::report::data::Data;
 use crate::run::Measures;
-use crate::stats::{Bounds, interquartile_mean, intervals, mean};
+use crate::stats::{Bounds, Interval, interquartile_mean, intervals, mean, seed_means};
 
 impl SchemeOverall {
     pub(super) fn of(data: &Data<'_>, scheme: &str, tasks: &[TaskSummary]) -> Self {
@@ -29,10 +29,11 @@ impl SchemeOverall {
         };
         Self {
             scheme: scheme.to_string(),
-            inside: Aggregate::of(tasks, scheme, |of| of.inside.as_ref()),
-            beyond: Aggregate::of(tasks, scheme, |of| of.beyond.as_ref()),
-            near: Aggregate::of(tasks, scheme, |of| of.near.as_ref()),
-            far: Aggregate::of(tasks, scheme, |of| of.far.as_ref()),
+            // Set when all schemes are known.
+            inside: None,
+            beyond: None,
+            near: None,
+            far: None,
             parameters: range(|measures| measures.parameters),
             position_parameters: range(|measures| measures.position_parameters),
             ms_per_step: cost(data, measured.iter().map(|m| m.timing.ms_per_step)),
@@ -73,8 +74,8 @@ const PICKS: [Pick; 4] = [
     (|of| of.far.as_ref(), |of| &mut of.far),
 ];
 
-/// Sets the intervals of all schemes: they share the dispersion of their runs.
-pub(super) fn set_intervals(schemes: &mut [SchemeOverall], tasks: &[TaskSummary]) {
+/// Sets the scores of all schemes, whose intervals share the dispersion of their runs.
+pub(super) fn set_scores(schemes: &mut [SchemeOverall], tasks: &[TaskSummary]) {
     for (pick, overall) in PICKS {
         let runs: Vec<Option<Runs>> = schemes
             .iter()
@@ -87,10 +88,9 @@ pub(super) fn set_intervals(schemes: &mut [SchemeOverall], tasks: &[TaskSummary]
             .iter()
             .map(|of| of.as_ref().map_or(&[][..], |of| &of.scores))
             .collect();
-        for (scheme, interval) in schemes.iter_mut().zip(intervals(&scores, bounds)) {
-            if let Some(aggregate) = overall(scheme) {
-                aggregate.interval = interval;
-            }
+        let intervals = intervals(&scores, bounds);
+        for ((scheme, runs), interval) in schemes.iter_mut().zip(&runs).zip(intervals) {
+            *overall(scheme) = runs.as_ref().and_then(|of| of.aggregate(interval));
         }
     }
 }
@@ -124,31 +124,21 @@ impl Runs {
             },
         })
     }
-}
 
-impl Aggregate {
-    fn of(
-        tasks: &[TaskSummary],
-        scheme: &str,
-        pick: fn(&SchemeSummary) -> Option<&Group>,
-    ) -> Option<Self> {
-        let Runs { seeds, scores, .. } = Runs::of(tasks, scheme, pick)?;
-        let runs = scores.concat();
-        let at = |nth: usize| mean(scores.iter().map(|task| task[nth])).unwrap_or(0.0);
-        Some(Self {
+    fn aggregate(&self, interval: Option<Interval>) -> Option<Aggregate> {
+        let runs = self.scores.concat();
+        let seeds = self.seeds.iter().zip(seed_means(&self.scores));
+        let seeds = seeds.map(|(seed, normalized)| SeedMean {
+            seed: *seed,
+            normalized,
+        });
+        Some(Aggregate {
             mean: mean(runs.iter().copied())?,
-            interval: None, // set when all schemes are known
+            interval,
             iqm: interquartile_mean(&runs)?,
-            tasks: scores.len(),
+            tasks: self.scores.len(),
             runs: runs.len(),
-            seeds: seeds
-                .iter()
-                .enumerate()
-                .map(|(nth, seed)| SeedMean {
-                    seed: *seed,
-                    normalized: at(nth),
-                })
-                .collect(),
+            seeds: seeds.collect(),
         })
     }
 }

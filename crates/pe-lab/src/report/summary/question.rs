@@ -4,7 +4,7 @@ use super::numbers::{Group, TaskSummary, complete_seeds};
 use super::rows::{row_scores, row_units};
 use crate::report::comparison::{Comparison, Headline, LeftOut, Part};
 use crate::report::data::Data;
-use crate::stats::{Answer, Errors, MARGIN, judge, mean, other_rows};
+use crate::stats::{Answer, Errors, MARGIN, judge, other_rows, seed_means};
 
 /// With fewer tasks there is nothing left that is a mean.
 const FEWEST_TASKS: usize = 3;
@@ -101,12 +101,7 @@ impl<'a> Question<'a> {
             .map_or("", |leader| self.names[*leader]);
         let of_leader = rows(leader);
         let units = row_units(&self.tasks, self.part);
-        let at = |scores: &[Vec<f64>], seed| mean(scores.iter().map(|task| task[seed]));
-        let of_scheme = |scores: &Vec<Vec<f64>>| {
-            let seeds = 0..scores.first().map_or(0, Vec::len);
-            seeds.filter_map(|seed| at(scores, seed)).collect()
-        };
-        let seeds: Vec<Vec<f64>> = self.scores.iter().map(of_scheme).collect();
+        let seeds: Vec<Vec<f64>> = self.scores.iter().map(|of| seed_means(of)).collect();
         let pairs = answer.pairs.iter().map(|pair| {
             let mut comparison = Comparison::of(self.part, (&self.names, &seeds), pair, all);
             if comparison.higher == leader

@@ -126,9 +126,8 @@ fn set_intervals(
     let Some(bounds) = groups.first().map(|group| group.bounds) else {
         return;
     };
-    let scores = |group: &&mut Group| vec![group.seeds.iter().map(|of| of.normalized).collect()];
-    let scores: Vec<Vec<Vec<f64>>> = groups.iter().map(scores).collect();
-    let scores: Vec<&[Vec<f64>]> = scores.iter().map(Vec::as_slice).collect();
+    let scores = |group: &&mut Group| [group.seeds.iter().map(|of| of.normalized).collect()];
+    let scores: Vec<[Vec<f64>; 1]> = groups.iter().map(scores).collect();
     for (group, interval) in groups.iter_mut().zip(intervals(&scores, bounds)) {
         group.interval = interval;
     }

@@ -39,23 +39,6 @@ fn a_row_that_is_tested_at_several_lengths_counts_once() {
 }
 
 #[test]
-fn a_scheme_that_always_fails_is_not_above_one_below_the_floor() {
-    let mut study = Synthetic::new(&["reverse"], &["none", "learned"], 3);
-    for seed in 1..=3 {
-        study = study
-            .score("reverse", "none", seed, &[(10, 0.3), (80, 0.1)])
-            .fail("reverse", "learned", seed, "diverged");
-    }
-    let summary = Summary::of(&study.data());
-    let [none, learned] = &summary.tasks[0].schemes[..] else {
-        panic!("two schemes")
-    };
-    let [none, learned] = [none, learned].map(|of| of.beyond.as_ref().unwrap().normalized);
-    assert!(none < 0.0);
-    close(learned, none);
-}
-
-#[test]
 fn means_seeds_and_failures_are_kept_apart() {
     let learned = [(10, 1.0), (20, 0.98), (80, 0.19)];
     let study = Synthetic::new(&["reverse"], &["none", "learned"], 2)
@@ -169,14 +152,4 @@ fn beyond_is_told_apart_up_to_one_and_a_half_times_and_further() {
     close(mean(&scheme.near), (1.0 + 0.5) / 2.0);
     close(mean(&scheme.far), 0.0);
     close(mean(&scheme.beyond), 1.5 / 4.0);
-}
-
-#[test]
-fn a_study_without_any_result_has_a_summary() {
-    let study = Synthetic::new(&["reverse", "mine"], &["a", "b"], 3);
-    let summary = Summary::of(&study.data());
-    assert_eq!((summary.trials, summary.finished), (12, 0));
-    assert!(summary.schemes.iter().all(|s| s.inside.is_none()));
-    // What is known about the task is still said.
-    assert_eq!(summary.tasks[0].lengths[0], [10, 20]);
 }

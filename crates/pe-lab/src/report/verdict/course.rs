@@ -2,18 +2,16 @@
 
 use crate::ask::Grown;
 use crate::report::summary::Summary;
-use crate::report::words::list;
+use crate::report::words::{counted, list};
 
 /// What a study had before something was added to it.
 pub(super) fn grown(before: &[Grown]) -> Option<String> {
     let had = |of: &Grown| {
-        let of = [
-            (of.seeds, "seed"),
-            (of.schemes, "scheme"),
-            (of.tasks, "task"),
-        ];
-        let of = of.map(|(n, what)| format!("{n} {what}{}", if n == 1 { "" } else { "s" }));
-        list(&of)
+        list(&[
+            counted(of.seeds, "seed"),
+            counted(of.schemes, "scheme"),
+            counted(of.tasks, "task"),
+        ])
     };
     let had: Vec<String> = before.iter().map(had).collect();
     (!had.is_empty()).then(|| {

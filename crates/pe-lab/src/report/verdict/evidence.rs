@@ -114,15 +114,10 @@ fn difference(pair: &Comparison) -> String {
 
 /// `alibi (+0.56, since the runs of alibi score from 0.05 to 0.98)`.
 fn undecided(pair: &Comparison) -> String {
-    let why = pair
-        .why
-        .as_ref()
-        .map_or(String::new(), |why| format!(", since {}", because(why)));
-    format!(
-        "{} (+{}{why})",
-        spoken(&pair.lower),
-        fixed(pair.difference, 2)
-    )
+    let why = pair.why.iter();
+    let why: String = why.map(|why| format!(", since {}", because(why))).collect();
+    let (name, by) = (spoken(&pair.lower), fixed(pair.difference, 2));
+    format!("{name} (+{by}{why})")
 }
 
 /// `nearest: alibi, +0.09, 95 % 0.04 to 0.14, p 0.004; 5 seeds`, and the least certain of all pairs of the leader
@@ -143,16 +138,13 @@ fn evidence(nearest: &Comparison, pairs: &[&Comparison]) -> String {
 }
 
 fn against(pair: &Comparison) -> String {
-    let interval = pair.interval.map_or(String::new(), |interval| {
-        format!(", 95 % {}", range(interval))
-    });
-    let p = pair
-        .p
-        .map_or(String::new(), |p| format!(", p {}", p_text(p)));
+    let interval = pair.interval.map(|of| format!(", 95 % {}", range(of)));
+    let p = pair.p.map(|p| format!(", p {}", p_text(p)));
+    let (name, by) = (spoken(&pair.lower), fixed(pair.difference, 2));
     format!(
-        "{}, +{}{interval}{p}",
-        spoken(&pair.lower),
-        fixed(pair.difference, 2)
+        "{name}, +{by}{}{}",
+        interval.unwrap_or_default(),
+        p.unwrap_or_default()
     )
 }
 

@@ -5,7 +5,7 @@ use super::words::place;
 use crate::report::comparison::{Headline, LeftOut};
 use crate::report::number::fixed;
 use crate::report::summary::Summary;
-use crate::report::words::spoken;
+use crate::report::words::{joined, spoken};
 
 /// Which schemes have the highest mean if each task is left out in turn. It describes the scores, and claims nothing of them.
 pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
@@ -24,7 +24,10 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
     let name = spoken(leader);
     let mut text = match others.is_empty() {
         true => format!("{name} is highest, whichever task is left out"),
-        false => format!("{name} is highest, but not without {}", either(&others)),
+        false => format!(
+            "{name} is highest, but not without {}",
+            joined(&others, "or")
+        ),
     };
     let open: Vec<String> = (headline.left_out.iter())
         .filter(|of| leads(of) && headline.best && !of.best)
@@ -33,7 +36,7 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
     if !open.is_empty() {
         let tasks = match open.len() {
             n if n == headline.left_out.len() => "any one of the tasks".into(),
-            _ => either(&open),
+            _ => joined(&open, "or"),
         };
         text.push_str(&format!(
             ". That it is best is not established without {tasks}"
@@ -41,14 +44,6 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
     }
     let place = place(summary, headline.part);
     Some(format!("{place}, each task left out in turn: {text}."))
-}
-
-/// `a, b or c`.
-fn either(names: &[String]) -> String {
-    match names {
-        [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
-        names => names.join(""),
-    }
 }
 
 #[cfg(test)]
@@ -59,15 +54,11 @@ mod tests {
     /// Normalized scores of `a` and `b` on each task, with three seeds around them.
     fn said(tasks: &[(&str, f64, f64)]) -> Option<String> {
         let names: Vec<&str> = tasks.iter().map(|of| of.0).collect();
-        let mut study = Synthetic::new(&names, &["a", "b"], 5);
-        for (task, a, b) in tasks {
-            for (scheme, score) in [("a", a), ("b", b)] {
-                for seed in 1..=5 {
-                    let score = score + 0.01 * (seed as f64 - 3.0);
-                    study = study.score(task, scheme, seed, &[(10, 0.25 + 0.75 * score)]);
-                }
-            }
-        }
+        let study = Synthetic::each(&names, &["a", "b"], 5, |task, scheme, seed| {
+            let (_, a, b) = tasks.iter().find(|of| of.0 == task).unwrap();
+            let score = if scheme == "a" { a } else { b } + 0.01 * (seed as f64 - 3.0);
+            [(10, 0.25 + 0.75 * score)]
+        });
         let summary = Summary::of(&study.data());
         super::of(&summary, &summary.headlines[0])
     }

@@ -1,5 +1,7 @@
 //! What ALiBi, T5, KERPLE and FIRE add to the score of a query and a key, over their distance.
 
+use std::collections::BTreeSet;
+
 use burn::module::Param;
 use burn::tensor::{Device, Tensor, TensorData};
 use pe_burn::{
@@ -8,7 +10,7 @@ use pe_burn::{
 };
 
 use super::super::controls::{Control, Refusal, Values};
-use super::numbers::{Line, Numbers, QUERY, REACH, SEED, keys, offsets};
+use super::numbers::{Line, Numbers, QUERY, REACH, SEED, host, keys, offsets, some};
 use crate::draw::colour::MAX_DISTINCT;
 use crate::rng::{HostRng, RngExt, generator};
 
@@ -89,26 +91,16 @@ fn lines(
     let of_query = Positions::from_id_rows(&[[values.whole("query")]])?;
     let of_keys = Positions::from_id_rows(&[keys.as_slice()])?;
     let biases = bias.try_bias((&of_query, 1), (&of_keys, keys.len()))?;
-    let biases = biases
-        .into_data()
-        .convert::<f64>()
-        .try_to_vec::<f64>()
-        .expect("it was converted");
-    let shown = heads.min(MAX_DISTINCT);
-    let head = |k: usize| match shown {
-        1 => 0,
-        _ => k * (heads - 1) / (shown - 1),
-    };
-    let line = |head: usize| Line {
-        label: label(head),
-        values: biases[head * keys.len()..(head + 1) * keys.len()].to_vec(),
-    };
+    let biases = host(biases);
+    let of_head = |head: usize| &biases[head * keys.len()..(head + 1) * keys.len()];
+    let drawn = some(MAX_DISTINCT, heads);
+    let shown = drawn.len();
+    let fact = (shown < heads).then(|| format!("{shown} of the {heads} heads are drawn."));
     Ok(Numbers {
-        facts: (shown < heads)
-            .then(|| format!("{shown} of the {heads} heads are drawn."))
-            .into_iter()
+        facts: fact.into_iter().collect(),
+        lines: drawn
+            .map(|head| Line::new(label(head), of_head(head).to_vec()))
             .collect(),
-        lines: (0..shown).map(|k| line(head(k))).collect(),
         offsets,
         measure: "bias",
         ..Numbers::default()
@@ -171,19 +163,10 @@ pub fn bias(device: &Device) -> Result<T5RelativeBias, PositionError> {{
 "
     );
     let mut numbers = lines(&t5, heads, |head| format!("head {head}"), values)?;
-    let used: std::collections::BTreeSet<usize> = numbers
-        .offsets
-        .iter()
-        .map(|offset| config.bucket(*offset))
-        .collect();
-    numbers.facts.insert(
-        0,
-        format!(
-            "The keys that are drawn are in {} of the {buckets} buckets.",
-            used.len()
-        ),
-    );
-    numbers.facts.insert(1, BEFORE_TRAINING.into());
+    let buckets_of = numbers.offsets.iter().map(|offset| config.bucket(*offset));
+    let used = buckets_of.collect::<BTreeSet<usize>>().len();
+    let drawn = format!("The keys that are drawn are in {used} of the {buckets} buckets.");
+    numbers.facts.splice(..0, [drawn, BEFORE_TRAINING.into()]);
     Ok(Numbers { code, ..numbers })
 }
 

@@ -185,13 +185,5 @@ mod tests {
             let text = numbers(&format!("scheme={}", scheme.name)).unwrap();
             assert!(!text.is_empty());
         }
-        for query in [
-            "",
-            "scheme=none",
-            "scheme=alibi&scheme=t5",
-            "scheme=alibi&d_model=3",
-        ] {
-            assert!(numbers(query).is_err(), "{query}");
-        }
     }
 }

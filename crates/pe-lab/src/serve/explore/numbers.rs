@@ -1,5 +1,6 @@
 //! The numbers behind the pictures of a scheme, and where its keys are.
 
+use burn::tensor::Tensor;
 use serde::Serialize;
 
 use crate::serve::controls::{Control, Values};
@@ -40,6 +41,43 @@ pub struct Numbers {
 pub struct Line {
     pub label: String,
     pub values: Vec<f64>,
+}
+
+impl Line {
+    pub fn new(label: impl Into<String>, values: Vec<f64>) -> Self {
+        let label = label.into();
+        Self { label, values }
+    }
+}
+
+/// From the shortest to the longest of some wavelengths, in words.
+pub fn span(wavelengths: &[f64]) -> String {
+    let shortest = wavelengths.iter().copied().fold(f64::INFINITY, f64::min);
+    let longest = wavelengths.iter().copied().fold(0.0, f64::max);
+    let (shortest, longest) = (shown(shortest), shown(longest));
+    format!("with wavelengths from {shortest} to {longest} positions")
+}
+
+/// A number to four digits.
+pub fn shown(number: f64) -> String {
+    match number {
+        n if n.is_infinite() => "infinitely many".into(),
+        n if n >= 1e7 => format!("{n:.3e}"),
+        n if n >= 1e3 => format!("{n:.0}"),
+        n => format!("{n:.3}"),
+    }
+}
+
+/// So many of `count` things, evenly spaced, the first and the last among them.
+pub fn some(most: usize, count: usize) -> impl ExactSizeIterator<Item = usize> {
+    let shown = count.min(most);
+    (0..shown).map(move |k| k * (count - 1) / (shown - 1).max(1))
+}
+
+/// The numbers of a tensor.
+pub fn host<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
+    let data = tensor.into_data().convert::<f64>();
+    data.try_to_vec().expect("it was converted")
 }
 
 /// The position of the query, and how far away the keys are, on both sides.

@@ -5,8 +5,7 @@ use pe_burn::scaling::{Dynamic, Linear, Llama3, Longrope, Ntk, Yarn};
 use pe_burn::{Layout, Positions, RopeScaling, RotaryPositionalEncodingConfig, Rotate};
 
 use super::super::controls::{Control, Refusal, Values};
-use super::numbers::{Line, Numbers, QUERY, REACH, SEED, keys, offsets};
-use super::sinusoidal::shown;
+use super::numbers::{Line, Numbers, QUERY, REACH, SEED, host, keys, offsets, shown, span};
 use crate::rng::{RngExt, generator};
 
 pub const D_HEAD: Control =
@@ -85,33 +84,53 @@ fn pairs(values: &Values) -> usize {
     }
 }
 
-/// The number of the slowest of so many pairs, where a number is divided by it.
-fn slowest(pairs: usize) -> f64 {
-    (pairs - 1).max(1) as f64
+/// The scaling that is asked for, and how a program writes it.
+fn scaling(values: &Values) -> Option<(RopeScaling, String)> {
+    let (factor, original) = (values.real("factor"), values.whole("original"));
+    let written = |name: &str| format!("{name}::new({factor:?}, {original})");
+    Some(match values.word("scaling") {
+        "linear" => (
+            Linear::new(factor).into(),
+            format!("Linear::new({factor:?})"),
+        ),
+        "ntk" => (Ntk::new(factor).into(), format!("Ntk::new({factor:?})")),
+        "dynamic" => (Dynamic::new(factor, original).into(), written("Dynamic")),
+        "yarn" => (Yarn::new(factor, original).into(), written("Yarn")),
+        "llama3" => (
+            Llama3::new(factor, 1.0, 4.0, original).into(),
+            format!("Llama3::new({factor:?}, 1.0, 4.0, {original})"),
+        ),
+        "longrope" => {
+            let pairs = pairs(values);
+            let slowest = (pairs - 1).max(1) as f64;
+            let long = (0..pairs).map(|i| factor.powf(i as f64 / slowest));
+            let longrope = Longrope::new(vec![1.0; pairs], long.collect(), original, factor);
+            let long = format!(
+                "(0..{pairs}).map(|i| {factor:?}_f64.powf(i as f64 / {slowest:?})).collect()"
+            );
+            let arguments = [
+                format!("vec![1.0; {pairs}]"),
+                long,
+                original.to_string(),
+                format!("{factor:?}"),
+            ];
+            let arguments = arguments.map(|of| format!("            {of},\n")).concat();
+            (
+                longrope.into(),
+                format!("Longrope::new(\n{arguments}        )"),
+            )
+        }
+        _ => return None,
+    })
 }
 
 fn config(values: &Values) -> RotaryPositionalEncodingConfig {
-    let (factor, original) = (values.real("factor"), values.whole("original"));
-    let scaling: Option<RopeScaling> = match values.word("scaling") {
-        "linear" => Some(Linear::new(factor).into()),
-        "ntk" => Some(Ntk::new(factor).into()),
-        "dynamic" => Some(Dynamic::new(factor, original).into()),
-        "yarn" => Some(Yarn::new(factor, original).into()),
-        "llama3" => Some(Llama3::new(factor, 1.0, 4.0, original).into()),
-        "longrope" => {
-            let pairs = pairs(values);
-            let grow = |i| factor.powf(i as f64 / slowest(pairs));
-            let long = (0..pairs).map(grow).collect();
-            Some(Longrope::new(vec![1.0; pairs], long, original, factor).into())
-        }
-        _ => None,
-    };
     let rotary_dim = values.whole("rotary_dim");
     RotaryPositionalEncodingConfig {
         base: values.real("base"),
         layout: layout(values),
         rotary_dim: (rotary_dim > 0).then_some(rotary_dim),
-        scaling,
+        scaling: scaling(values).map(|of| of.0),
         ..RotaryPositionalEncodingConfig::new(values.whole("d_head"))
     }
 }
@@ -139,22 +158,13 @@ pub fn numbers(values: &Values) -> Result<Numbers, Refusal> {
         scaling: None,
         ..config.clone()
     };
-    let line = |label: &str, values| Line {
-        label: label.into(),
-        values,
-    };
-    let mut frequencies = vec![line("ω", spectrum.frequencies())];
+    let mut frequencies = vec![Line::new("ω", spectrum.frequencies())];
     let mut facts = Vec::new();
     if config.scaling.is_some() {
-        frequencies.push(line(
-            "ω without scaling",
-            plain.spectrum(length)?.frequencies(),
-        ));
-        let factor = spectrum.amplitude();
-        facts.push(format!(
-            "Queries and keys are both multiplied by {}.",
-            shown(factor)
-        ));
+        let plain = plain.spectrum(length)?.frequencies();
+        frequencies.push(Line::new("ω without scaling", plain));
+        let factor = shown(spectrum.amplitude());
+        facts.push(format!("Queries and keys are both multiplied by {factor}."));
     }
     if values.word("scaling") == "longrope" {
         facts.push(about_longrope(values, length));
@@ -162,21 +172,14 @@ pub fn numbers(values: &Values) -> Result<Numbers, Refusal> {
     // Positions as real numbers: their rows are computed for the call, and no buffer grows to the largest.
     let rope = config.clone().with_max_len(1).try_init(&Device::flex())?;
     let wavelengths = spectrum.wavelengths();
-    let longest = wavelengths.iter().copied().fold(0.0, f64::max);
-    facts.push(format!(
-        "{} pairs of columns turn, with wavelengths from {} to {} positions.",
-        wavelengths.len(),
-        shown(wavelengths.iter().copied().fold(f64::INFINITY, f64::min)),
-        shown(longest)
-    ));
+    let (count, span) = (wavelengths.len(), span(&wavelengths));
+    facts.push(format!("{count} pairs of columns turn, {span}."));
+    let scores = scores(&rope, vectors(values), query, &keys)?;
     Ok(Numbers {
         facts,
         code: code(values, &config),
         frequencies,
-        lines: vec![line(
-            "q · k / √d_head",
-            scores(&rope, vectors(values), query, &keys)?,
-        )],
+        lines: vec![Line::new("q · k / √d_head", scores)],
         offsets,
         measure: "score",
         ..Numbers::default()
@@ -211,12 +214,7 @@ pub fn scores(
     let k = Tensor::<4>::from_data(TensorData::new(k, [1, 1, 1, width]), &device);
     let k = k.repeat_dim(2, keys.len());
     let (q, k) = rope.try_rotate_apart((q, &of_query), (k, &of_keys))?;
-    let [q, k] = [q, k].map(|x| {
-        x.into_data()
-            .convert::<f64>()
-            .try_to_vec::<f64>()
-            .expect("it was converted")
-    });
+    let [q, k] = [q, k].map(host);
     let product = |k: &[f64]| q.iter().zip(k).map(|(q, k)| q * k).sum::<f64>();
     Ok(k.chunks_exact(width)
         .map(|k| product(k) / (width as f64).sqrt())
@@ -225,31 +223,6 @@ pub fn scores(
 
 /// A program with these settings.
 fn code(values: &Values, config: &RotaryPositionalEncodingConfig) -> String {
-    let (factor, original) = (values.real("factor"), values.whole("original"));
-    let (name, scaling) = match values.word("scaling") {
-        "linear" => ("Linear", format!("Linear::new({factor:?})")),
-        "ntk" => ("Ntk", format!("Ntk::new({factor:?})")),
-        "dynamic" => ("Dynamic", format!("Dynamic::new({factor:?}, {original})")),
-        "yarn" => ("Yarn", format!("Yarn::new({factor:?}, {original})")),
-        "llama3" => (
-            "Llama3",
-            format!("Llama3::new({factor:?}, 1.0, 4.0, {original})"),
-        ),
-        "longrope" => {
-            let pairs = pairs(values);
-            let slowest = slowest(pairs);
-            let long = format!(
-                "(0..{pairs}).map(|i| {factor:?}_f64.powf(i as f64 / {slowest:?})).collect()"
-            );
-            (
-                "Longrope",
-                format!(
-                    "Longrope::new(\n            vec![1.0; {pairs}],\n            {long},\n            {original},\n            {factor:?},\n        )"
-                ),
-            )
-        }
-        _ => ("", String::new()),
-    };
     let mut settings = format!(
         "\n        .with_base({:?})\n        .with_layout(Layout::{:?})",
         config.base, config.layout
@@ -258,8 +231,9 @@ fn code(values: &Values, config: &RotaryPositionalEncodingConfig) -> String {
         settings += &format!("\n        .with_rotary_dim({rotary_dim})");
     }
     let mut import = String::new();
-    if !name.is_empty() {
+    if let Some((_, scaling)) = scaling(values) {
         settings += &format!("\n        .with_scaling({scaling})");
+        let name = scaling.split(':').next().unwrap_or_default();
         import = format!("use pe_burn::scaling::{name};\n");
     }
     let d_head = config.d_head;

@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use pe_burn::{Formula, Layout, Spectrum};
 
 use super::super::controls::{Control, Refusal, Values};
-use super::numbers::{Line, MAX_POSITION, Numbers};
+use super::numbers::{Line, MAX_POSITION, Numbers, some, span};
 
 /// The formulas that have a base to choose, each under the name that its library gives it.
 const WITH_BASE: &[&str] = &[
@@ -130,14 +130,8 @@ pub fn numbers(values: &Values) -> Result<Numbers, Refusal> {
         .map(|at| spectrum.similarity(*at as isize - chosen as isize));
     let similarity = similarity.collect::<Result<_, _>>()?;
     let wavelengths = spectrum.wavelengths();
-    let shortest = wavelengths.iter().copied().fold(f64::INFINITY, f64::min);
-    let longest = wavelengths.iter().copied().fold(0.0, f64::max);
-    let mut facts = vec![format!(
-        "{} pairs of columns, with wavelengths from {} to {} positions.",
-        wavelengths.len(),
-        shown(shortest),
-        shown(longest)
-    )];
+    let (count, span) = (wavelengths.len(), span(&wavelengths));
+    let mut facts = vec![format!("{count} pairs of columns, {span}.")];
     if spectrum.offset() > 0 {
         facts.push(format!(
             "The first token has the row {} of the table.",
@@ -151,34 +145,16 @@ pub fn numbers(values: &Values) -> Result<Numbers, Refusal> {
         rows: spectrum.rows_at(&positions)?,
         pairs: pairs(&spectrum),
         similarity,
-        frequencies: vec![Line {
-            label: "ω".into(),
-            values: spectrum.frequencies(),
-        }],
+        frequencies: vec![Line::new("ω", spectrum.frequencies())],
         positions,
         ..Numbers::default()
     })
-}
-
-/// A number to four digits.
-pub fn shown(number: f64) -> String {
-    match number {
-        n if n.is_infinite() => "infinitely many".into(),
-        n if n >= 1e7 => format!("{n:.3e}"),
-        n if n >= 1e3 => format!("{n:.0}"),
-        n => format!("{n:.3}"),
-    }
 }
 
 /// A few pairs of columns, from the fastest to the slowest: the index, the column of the sine, and that of the
 /// cosine if there is one.
 fn pairs(spectrum: &Spectrum) -> Vec<(usize, usize, Option<usize>)> {
     let (count, width) = (spectrum.frequencies().len(), spectrum.d_model());
-    let shown = count.min(PAIRS);
-    let pair = |k: usize| match shown {
-        0 | 1 => 0,
-        _ => k * (count - 1) / (shown - 1),
-    };
     let columns = |i: usize| {
         let (first, second) = match spectrum.layout() {
             Layout::Interleaved => (2 * i, 2 * i + 1),
@@ -190,7 +166,7 @@ fn pairs(spectrum: &Spectrum) -> Vec<(usize, usize, Option<usize>)> {
             _ => (i, first, second),
         }
     };
-    (0..shown).map(|k| columns(pair(k))).collect()
+    some(PAIRS, count).map(columns).collect()
 }
 
 /// The formula as it stands in a program.
@@ -200,23 +176,16 @@ fn formula_of(values: &Values) -> String {
         "wavelengths" => {
             format!("Formula::Wavelengths {{\n    min: TAU,\n    max: TAU * {base:?},\n}}")
         }
-        "tensor2tensor" => format!(
-            "Formula::Tensor2Tensor {{\n    min_timescale: 1.0,\n    max_timescale: {base:?},\n}}"
-        ),
+        "tensor2tensor" | "diffusers" | "keras" => format!("Formula::{:#?}", formula(values)),
         "fairseq" => "Formula::FAIRSEQ".into(),
         "marian" => "Formula::Marian {}".into(),
         "mlx" => format!(
             "Formula::Mlx {{\n    min_freq: 1.0 / {base:?},\n    max_freq: 1.0,\n    scale: None,\n    \
              cos_first: false,\n    full_turns: false,\n}}"
         ),
-        "diffusers" => format!(
-            "Formula::Diffusers {{\n    flip_sin_to_cos: false,\n    downscale_freq_shift: 1.0,\n    \
-             scale: 1.0,\n    max_period: {base:?},\n}}"
-        ),
         "torch_geometric" => format!(
             "Formula::TorchGeometric {{\n    base_freq: 1.0 / {base:?},\n    granularity: 1.0,\n}}"
         ),
-        "keras" => format!("Formula::Keras {{\n    max_wavelength: {base:?},\n}}"),
         _ => format!("Formula::Paper {{ base: {base:?} }}"),
     }
 }

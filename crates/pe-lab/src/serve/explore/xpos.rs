@@ -4,9 +4,8 @@ use burn::tensor::Device;
 use pe_burn::{Spectrum, XPosPositionalEncodingConfig};
 
 use super::super::controls::{Control, Refusal, Values};
-use super::numbers::{Line, Numbers, QUERY, REACH, SEED, keys, offsets};
+use super::numbers::{Line, Numbers, QUERY, REACH, SEED, keys, offsets, shown};
 use super::rotary::{BASE, D_HEAD, LAYOUT, VECTORS, layout, scores, vectors};
-use super::sinusoidal::shown;
 
 pub static CONTROLS: [Control; 8] = [
     D_HEAD,
@@ -34,10 +33,6 @@ pub fn numbers(values: &Values) -> Result<Numbers, Refusal> {
     let keys = keys(values, &offsets);
     // Positions as real numbers need no buffer.
     let xpos = config.clone().with_max_len(1).try_init(&Device::flex())?;
-    let line = |label: &str, values| Line {
-        label: label.into(),
-        values,
-    };
     let scores = scores(&xpos, vectors(values), values.whole("query"), &keys)?;
     Ok(Numbers {
         facts: vec![
@@ -49,8 +44,8 @@ pub fn numbers(values: &Values) -> Result<Numbers, Refusal> {
                 .into(),
         ],
         code: code(&config),
-        frequencies: vec![line("ω", spectrum.frequencies())],
-        lines: vec![line("q · k / √d_head", scores)],
+        frequencies: vec![Line::new("ω", spectrum.frequencies())],
+        lines: vec![Line::new("q · k / √d_head", scores)],
         offsets,
         measure: "score",
         ..Numbers::default()

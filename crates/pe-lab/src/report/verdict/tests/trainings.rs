@@ -118,11 +118,10 @@ fn trainings_until_they_have_converged_rank_what_is_reached() {
 
 #[test]
 fn trainings_that_converged_at_the_floor_are_named() {
-    let mut study = Synthetic::new(&["mine"], &["a", "b"], 2);
-    for seed in [1, 2] {
-        study = study.score("mine", "a", seed, &[(10, 0.9)]);
-        study = study.score("mine", "b", seed, &[(10, 0.26)]);
-    }
+    let accuracy = |scheme: &str| if scheme == "a" { 0.9 } else { 0.26 };
+    let mut study = Synthetic::each(&["mine"], &["a", "b"], 2, |_, scheme, _| {
+        [(10, accuracy(scheme))]
+    });
     (study.spec.tasks[0].steps, study.spec.tasks[0].auto_from) = (3000, Some(1500));
     ends(
         &verdict(&study)[0],
