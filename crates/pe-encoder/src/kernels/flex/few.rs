@@ -124,7 +124,9 @@ mod tests {
             let x: Vec<f32> = of(rows * inputs, 5).collect();
             let weight: Vec<f32> = of(inputs * outputs, 7).collect();
             let bias: Vec<f32> = of(outputs, 3).collect();
-            let write = |y: New<'_>| drop(affine(y, &x, &weight, &bias));
+            let write = |y: New<'_>| {
+                affine(y, &x, &weight, &bias);
+            };
             // SAFETY: `affine` initializes all of `y`.
             let y = unsafe { initialized(rows * outputs, write) };
             for (at, y) in y.iter().enumerate() {
