@@ -17,14 +17,14 @@ pub(super) struct Rows {
     /// .bin of token ids, a number of two bytes (u16) or four (u32). The tokenizer.json of a model from Hugging
     /// Face makes tokens of a plain text. [possible values: cells, words, characters, bytes, u16, u32, numbers, FILE]
     // In the help it stands behind --group.
-    #[arg(long, display_order = 33, value_name = "KIND or FILE", value_parser = kind_or_file, hide_short_help = true)]
+    #[arg(long, display_order = 63, value_name = "KIND or FILE", value_parser = kind_or_file, hide_short_help = true)]
     tokens: Option<Tokens>,
     /// A table of two columns, an id and its class, separated by a comma or a tab, for FASTA, FASTQ and --id: rows have an id
     /// there and no class. A first row whose id no row has is a header
     // In the help it stands behind --target.
     #[arg(
         long,
-        display_order = 42,
+        display_order = 72,
         value_name = "FILE",
         conflicts_with = "label",
         hide_short_help = true

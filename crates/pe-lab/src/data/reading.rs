@@ -92,7 +92,7 @@ impl TokenKind {
 /// A field is a flag too, unless it is skipped, and its documentation is the help.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, clap::Args)]
 #[serde(default, deny_unknown_fields)]
-#[command(next_display_order = 30)]
+#[command(next_display_order = 60)]
 pub struct Reading {
     /// The column of the label, or its key in JSON lines [default: label; with --causal, answer]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -184,7 +184,7 @@ pub struct Reading {
         value_name = "COLUMN",
         conflicts_with = "target",
         hide_short_help = true,
-        display_order = 43
+        display_order = 73
     )]
     pub id: Option<String>,
     /// Series: the column of the times, numbers or dates (2024-05-17, 2024-05-17T12:30), which become the
