@@ -133,30 +133,24 @@ pub(crate) fn tensor(input: Input<'_>, kernels: Kernels) -> Tensor<3> {
     }
 }
 
-/// The input as a kernel takes it that normalizes: a tensor with γ, β and ε, else `None`.
-#[cfg(feature = "flex")]
-fn normalized(input: &Input<'_>, kernels: Kernels) -> Option<(Tensor<3>, Norm)> {
-    let Input::Normalized(x, norm) = input else {
-        return None;
-    };
-    (kernels.runner(x) == Runner::Flex).then(|| {
-        let (gamma, beta) = checked(norm, x, Runner::Flex);
-        (x.clone(), (gamma, beta, norm.epsilon))
-    })
-}
-
-/// γ, β and ε of a normalization.
-#[cfg(feature = "flex")]
-type Norm = (Tensor<1>, Tensor<1>, f64);
-
 /// [`linear`] of an input, which a kernel normalizes where it reads it.
 pub(crate) fn linear_of(input: Input<'_>, layer: &Linear, kernels: Kernels) -> Tensor<3> {
-    #[cfg(feature = "flex")]
-    if let (Some((x, norm)), Some(bias)) = (normalized(&input, kernels), &layer.bias) {
-        check::linear("a linear layer", layer, x.dims()[2]);
-        return flex::normed_linear(x, norm, layer.weight.val(), bias.val());
+    match (input, &layer.bias) {
+        #[cfg(feature = "flex")]
+        (Input::Normalized(x, norm), Some(bias)) if kernels.runner(&x) == Runner::Flex => {
+            check::linear("a linear layer", layer, x.dims()[2]);
+            let norm = parameters(norm, &x);
+            flex::normed_linear(x, norm, layer.weight.val(), bias.val())
+        }
+        (input, _) => linear(tensor(input, kernels), layer, kernels),
     }
-    linear(tensor(input, kernels), layer, kernels)
+}
+
+/// γ, β and ε of a normalization of `x` by a kernel on Flex, which panics as [`layer_norm`] says.
+#[cfg(feature = "flex")]
+fn parameters(norm: &LayerNorm, x: &Tensor<3>) -> (Tensor<1>, Tensor<1>, f64) {
+    let (gamma, beta) = checked(norm, x, Runner::Flex);
+    (gamma, beta, norm.epsilon)
 }
 
 /// As [`plain::linear`].
@@ -229,20 +223,23 @@ pub(crate) fn feed_forward<'a>(
         [d_ff, d_model],
     );
     #[cfg(feature = "flex")]
-    if let (Activation::Gelu, Some(b1), Some(b2)) = (activation, &inner.bias, &outer.bias) {
+    if let (Runner::Flex, Activation::Gelu, Some(b1), Some(b2)) = (
+        kernels.runner(input.rows()),
+        activation,
+        &inner.bias,
+        &outer.bias,
+    ) {
         let (inner, outer) = (
             (inner.weight.val(), b1.val()),
             (outer.weight.val(), b2.val()),
         );
-        match (&input, normalized(&input, kernels)) {
-            (_, Some((x, norm))) => {
-                return Part::Whole(flex::normed_feed_forward(x, norm, inner, outer));
+        return Part::Whole(match input {
+            Input::Whole(x) => flex::feed_forward(x, inner, outer),
+            Input::Normalized(x, norm) => {
+                let norm = parameters(norm, &x);
+                flex::normed_feed_forward(x, norm, inner, outer)
             }
-            (Input::Whole(x), None) if kernels.runner(x) == Runner::Flex => {
-                return Part::Whole(flex::feed_forward(x.clone(), inner, outer));
-            }
-            _ => {}
-        }
+        });
     }
     let x = tensor(input, kernels);
     match kernels.runner(&x) {
