@@ -3,9 +3,11 @@
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 
+use csv::StringRecord;
+
 use super::error::Problem;
 use super::quote::{grouped, shorten};
-use super::records::{each_record, sniffed};
+use super::records::{Place, each_record, sniffed};
 
 /// The classes of rows, by their ids.
 #[derive(Debug)]
@@ -28,9 +30,7 @@ impl ClassTable {
     pub fn read(file: String, text: &str) -> Result<Self, Problem> {
         let wrong = |line: usize, what: String| {
             let line = grouped(line);
-            Err(Problem::Reading(format!(
-                "--labels {file}, line {line}: {what}"
-            )))
+            Problem::Reading(format!("--labels {file}, line {line}: {what}"))
         };
         let first_line = text.lines().find(|line| !line.trim().is_empty());
         let delimiter = match first_line.is_some_and(|line| line.contains('\t')) {
@@ -41,47 +41,19 @@ impl ClassTable {
         let mut first = None;
         each_record(text, delimiter, |record, place| {
             let line = place.first;
-            if !place.quoted_well {
-                return wrong(
-                    line,
-                    format!(
-                        "a double quote is not closed, so that the row goes on to line {}",
-                        place.last
-                    ),
-                );
-            }
-            let (id, class) = match record.len() {
-                2 => (record[0].trim(), record[1].trim()),
-                fields => {
-                    return wrong(
-                        line,
-                        format!(
-                            "{} fields, and it takes two: an id and its class",
-                            grouped(fields)
-                        ),
-                    );
-                }
-            };
-            if id.is_empty() || class.is_empty() {
-                let missing = if id.is_empty() { "id" } else { "class" };
-                return wrong(line, format!("the {missing} is empty"));
-            }
+            let (id, class) = id_and_class(record, place).map_err(|what| wrong(line, what))?;
             first.get_or_insert_with(|| id.to_string());
             let known = of
                 .entry(id.to_string())
                 .or_insert_with(|| (class.to_string(), line));
             match known.0 == class {
                 true => Ok(()),
-                false => wrong(
-                    line,
-                    format!(
-                        "{} has the class {}, and {} on line {}",
-                        shorten(id),
-                        shorten(class),
-                        shorten(&known.0),
-                        grouped(known.1)
-                    ),
-                ),
+                false => {
+                    let [id, class, before] = [id, class, &known.0].map(shorten);
+                    let at = grouped(known.1);
+                    let what = format!("{id} has the class {class}, and {before} on line {at}");
+                    Err(wrong(line, what))
+                }
             }
         })?;
         Ok(Self {
@@ -132,6 +104,27 @@ impl ClassTable {
             ));
         }
         notes
+    }
+}
+
+/// The id and the class that a row of the table is, or what is wrong with it.
+fn id_and_class(record: &StringRecord, place: Place) -> Result<(&str, &str), String> {
+    if !place.quoted_well {
+        return Err(format!(
+            "a double quote is not closed, so that the row goes on to line {}",
+            place.last
+        ));
+    }
+    match record.len() {
+        2 => match (record[0].trim(), record[1].trim()) {
+            ("", _) => Err("the id is empty".into()),
+            (_, "") => Err("the class is empty".into()),
+            found => Ok(found),
+        },
+        fields => Err(format!(
+            "{} fields, and it takes two: an id and its class",
+            grouped(fields)
+        )),
     }
 }
 

@@ -154,17 +154,7 @@ pub(super) fn describe(
     lines.extend(asked);
     lines.extend([
         lengths(data),
-        measured.unwrap_or_else(|| {
-            format!(
-                "vocabulary: {} of the {} different tokens in training; of the tokens tested, {:.1} % are unknown",
-                match words > MAX_VOCABULARY {
-                    true => format!("the {} most frequent", grouped(MAX_VOCABULARY)),
-                    false => "all".into(),
-                },
-                grouped(words),
-                100.0 * unknown(data, split, numbers).0
-            )
-        }),
+        measured.unwrap_or_else(|| vocabulary(words, unknown(data, split, numbers).0)),
         format!(
             "{} rows to train on, {} held out{}",
             grouped(split.train.len()),
@@ -194,6 +184,19 @@ pub(super) fn describe(
     lines.extend(warnings(data, split, target));
     lines.extend(first_rows(data));
     lines
+}
+
+/// How many of so many words the vocabulary holds, and the share of the tested tokens that it does not.
+fn vocabulary(words: usize, unknown: f64) -> String {
+    format!(
+        "vocabulary: {} of the {} different tokens in training; of the tokens tested, {:.1} % are unknown",
+        match words > MAX_VOCABULARY {
+            true => format!("the {} most frequent", grouped(MAX_VOCABULARY)),
+            false => "all".into(),
+        },
+        grouped(words),
+        100.0 * unknown
+    )
 }
 
 /// The labels and how often each occurs, the most frequent ones first.

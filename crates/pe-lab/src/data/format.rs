@@ -86,16 +86,7 @@ impl Format {
                 "holds token ids, which are read in windows from a file that is not packed; unpack it with gunzip --keep FILE.gz"
                     .into(),
             )),
-            "npy" | "bin" if !reading.names_columns() => match reading.about_lines() {
-                _ if reading.objective == Some(Objective::Masked) => Err(Problem::Ids(
-                    "holds token ids, of which the next one is predicted; --objective masked is for a text"
-                        .into(),
-                )),
-                Some(flag) => Err(Problem::Reading(format!(
-                    "{flag} is about labelled rows, and a file of this name holds token ids"
-                ))),
-                None => Ok(Self::Ids),
-            },
+            "npy" | "bin" if !reading.names_columns() => check_ids(reading).map(|()| Self::Ids),
             // A table may have any name if its columns are.
             _ if reading.names_columns() => Ok(Self::Csv),
             ending if is_text(ending, reading) => match reading.about_rows().as_deref() {
@@ -152,6 +143,20 @@ fn is_text(ending: &str, reading: &Reading) -> bool {
     );
     let is_other = OTHERS.contains(&ending) || columnar::ENDINGS.contains(&ending);
     TEXTS.contains(&ending) || by_tokens && !is_other
+}
+
+/// Checks that settings fit a file of token ids.
+fn check_ids(reading: &Reading) -> Result<(), Problem> {
+    match reading.about_lines() {
+        _ if reading.objective == Some(Objective::Masked) => Err(Problem::Ids(
+            "holds token ids, of which the next one is predicted; --objective masked is for a text"
+                .into(),
+        )),
+        Some(flag) => Err(Problem::Reading(format!(
+            "{flag} is about labelled rows, and a file of this name holds token ids"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The end of the name of a file in small letters, without a `.gz` behind it.

@@ -61,18 +61,7 @@ pub(super) fn read(
     }
     let (mut used, mut unread) = (BTreeSet::new(), BTreeSet::new());
     for (line, text) in lines(text) {
-        let found = match text.starts_with('{') {
-            true => object(text, keys).map_err(|error| explain(&error, text, example)),
-            false => Err(format!(
-                "{} is no JSON object; a line looks like {example}",
-                shorten(text)
-            )),
-        };
-        let found = found.and_then(|found| match keys.fault(&found, labels, kind) {
-            None => Ok(found),
-            Some(what) => Err(what),
-        });
-        let found = match found {
+        let found = match keys.found(text, labels, kind, example) {
             Ok(found) => found,
             Err(what) => {
                 rows.reject(line, || what);
@@ -299,6 +288,27 @@ impl<'a> Keys<'a> {
                 )))
             }
             _ => Ok(keys),
+        }
+    }
+
+    /// What is in a line, or what is wrong with it.
+    fn found(
+        self,
+        line: &str,
+        labels: Labels,
+        kind: TokenKind,
+        example: &str,
+    ) -> Result<Found, String> {
+        if !line.starts_with('{') {
+            return Err(format!(
+                "{} is no JSON object; a line looks like {example}",
+                shorten(line)
+            ));
+        }
+        let found = object(line, self).map_err(|error| explain(&error, line, example))?;
+        match self.fault(&found, labels, kind) {
+            None => Ok(found),
+            Some(what) => Err(what),
         }
     }
 

@@ -116,17 +116,18 @@ impl Labelled {
         no_beyond: bool,
     ) -> Result<(Self, Vec<String>), Problem> {
         let split = Split::new(data, held_out, no_beyond)?;
-        let (numbers, words) = match data.channels {
-            None => vocabulary(data, &split.train),
-            Some(_) => ((0..data.words.len() as u32).collect(), data.words.len()),
-        };
-        let measured = match data.channels {
+        let (numbers, words, measured) = match data.channels {
             None => {
+                let (numbers, words) = vocabulary(data, &split.train);
                 check_answers(data, &split.train, &numbers)?;
                 check_unknown(data, &split, &numbers)?;
-                None
+                (numbers, words, None)
             }
-            Some(channels) => Some(Measured::of(data, channels, &split.train)?),
+            Some(channels) => {
+                let words = data.words.len();
+                let measured = Measured::of(data, channels, &split.train)?;
+                ((0..words as u32).collect(), words, Some(measured))
+            }
         };
         let target = Target::of(data, label, &split.train)?;
         let times = data.times.as_ref();

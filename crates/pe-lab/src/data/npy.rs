@@ -50,18 +50,7 @@ pub(super) fn header(file: &mut impl Read) -> Result<(u64, usize, Option<usize>)
     let text = String::from_utf8(bytes(length)?).map_err(|_| damaged())?;
     let dtype = field(&text, "descr").ok_or_else(damaged)?;
     let dtype = dtype.trim_matches(['\'', '"']);
-    let width = match dtype {
-        "|u1" | "u1" => 1,
-        "<u2" => 2,
-        "<u4" | "<i4" => 4,
-        "<u8" | "<i8" => 8,
-        other => {
-            return Err(Problem::Ids(format!(
-                "holds numbers of the type {other}; token ids are of u1, <u2, <u4, <u8, <i4 or <i8 (in numpy: \
-                 ids.astype('<u4'))"
-            )));
-        }
-    };
+    let width = width(dtype)?;
     let shape = text.split_once("'shape':").ok_or_else(damaged)?.1;
     let shape = shape
         .split_once('(')
@@ -73,6 +62,20 @@ pub(super) fn header(file: &mut impl Read) -> Result<(u64, usize, Option<usize>)
         )));
     };
     Ok(((before + length) as u64, width, Some(count)))
+}
+
+/// The bytes of a number of this type.
+fn width(dtype: &str) -> Result<usize, Problem> {
+    match dtype {
+        "|u1" | "u1" => Ok(1),
+        "<u2" => Ok(2),
+        "<u4" | "<i4" => Ok(4),
+        "<u8" | "<i8" => Ok(8),
+        other => Err(Problem::Ids(format!(
+            "holds numbers of the type {other}; token ids are of u1, <u2, <u4, <u8, <i4 or <i8 (in numpy: \
+             ids.astype('<u4'))"
+        ))),
+    }
 }
 
 /// The value of a field of the header, up to the next comma.

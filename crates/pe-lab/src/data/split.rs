@@ -187,29 +187,11 @@ impl Split {
         let rows = &data.rows;
         let length = |row: &usize| rows[*row].tokens.len();
         groups::check_test_file(data, first)?;
-        let tested: Vec<usize> = (first..rows.len()).collect();
-        if tested.is_empty() {
-            return Err(Problem::Test("the test file has no row of data".into()));
-        }
-        let mut known = vec![false; data.labels.len()];
-        for row in &rows[..first] {
-            known[row.label] = true;
-        }
-        let unknown = tested.iter().find(|row| !known[rows[**row].label]);
-        if let Some(row) = unknown.filter(|_| data.has_classes()) {
-            return Err(Problem::Test(format!(
-                "the label {} is only in the test file, so no model can have learned it",
-                shorten(&data.labels[rows[*row].label])
-            )));
-        }
-        if known.iter().filter(|known| **known).count() < 2 {
-            let label = data.labels[rows[0].label].clone();
-            return Err(Problem::OneClass { rows: first, label });
-        }
+        check_labels_of_test_file(data, first)?;
         let shortest = (0..first).map(|row| length(&row)).min().unwrap_or(0);
         let longest = (0..first).map(|row| length(&row)).max().unwrap_or(0);
-        let (mut inside, mut beyond): (Vec<_>, Vec<_>) =
-            tested.into_iter().partition(|row| length(row) <= longest);
+        let (mut inside, mut beyond): (Vec<usize>, Vec<usize>) =
+            (first..rows.len()).partition(|row| length(row) <= longest);
         let mut longest_inside = longest;
         let beyond = match beyond.len() {
             0 => Err("no row of the test file is longer than those in training".to_string()),
@@ -251,6 +233,30 @@ impl Split {
             left_out: 0,
         })
     }
+}
+
+/// Checks that the rows from `first` on, those of a test file, have labels that can be learned of the rows before them.
+fn check_labels_of_test_file(data: &Rows, first: usize) -> Result<(), Problem> {
+    let (to_train, tested) = data.rows.split_at(first);
+    if tested.is_empty() {
+        return Err(Problem::Test("the test file has no row of data".into()));
+    }
+    let mut known = vec![false; data.labels.len()];
+    for row in to_train {
+        known[row.label] = true;
+    }
+    let unknown = tested.iter().find(|row| !known[row.label]);
+    if let Some(row) = unknown.filter(|_| data.has_classes()) {
+        return Err(Problem::Test(format!(
+            "the label {} is only in the test file, so no model can have learned it",
+            shorten(&data.labels[row.label])
+        )));
+    }
+    if known.iter().filter(|known| **known).count() < 2 {
+        let label = data.labels[data.rows[0].label].clone();
+        return Err(Problem::OneClass { rows: first, label });
+    }
+    Ok(())
 }
 
 /// The rows to train on and those that are held out, of the units of up to `limit` tokens.

@@ -11,7 +11,7 @@ use arrow_array::types::{
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
     TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef};
+use arrow_array::{AnyDictionaryArray, Array, ArrayRef};
 use arrow_schema::{DataType, TimeUnit};
 use chrono::{DateTime, NaiveTime, Utc};
 
@@ -110,24 +110,16 @@ pub(super) fn write(
         DataType::UInt16 => whole!(UInt16Type),
         DataType::UInt32 => whole!(UInt32Type),
         DataType::UInt64 => whole!(UInt64Type),
-        DataType::Duration(unit) => match unit {
-            TimeUnit::Second => whole!(DurationSecondType),
-            TimeUnit::Millisecond => whole!(DurationMillisecondType),
-            TimeUnit::Microsecond => whole!(DurationMicrosecondType),
-            TimeUnit::Nanosecond => whole!(DurationNanosecondType),
-        },
+        DataType::Duration(TimeUnit::Second) => whole!(DurationSecondType),
+        DataType::Duration(TimeUnit::Millisecond) => whole!(DurationMillisecondType),
+        DataType::Duration(TimeUnit::Microsecond) => whole!(DurationMicrosecondType),
+        DataType::Duration(TimeUnit::Nanosecond) => whole!(DurationNanosecondType),
         DataType::Float16 => {
-            let number = array.as_primitive::<Float16Type>().value(row).to_f32();
-            real(number, number.is_finite(), number.is_nan(), form, out)?;
+            let number = array.as_primitive::<Float16Type>().value(row);
+            real(number.to_f32(), form, out)?;
         }
-        DataType::Float32 => {
-            let number = array.as_primitive::<Float32Type>().value(row);
-            real(number, number.is_finite(), number.is_nan(), form, out)?;
-        }
-        DataType::Float64 => {
-            let number = array.as_primitive::<Float64Type>().value(row);
-            real(number, number.is_finite(), number.is_nan(), form, out)?;
-        }
+        DataType::Float32 => real(array.as_primitive::<Float32Type>().value(row), form, out)?,
+        DataType::Float64 => real(array.as_primitive::<Float64Type>().value(row), form, out)?,
         DataType::Decimal32(..) => decimal!(Decimal32Type),
         DataType::Decimal64(..) => decimal!(Decimal64Type),
         DataType::Decimal128(..) => decimal!(Decimal128Type),
@@ -135,12 +127,7 @@ pub(super) fn write(
         DataType::Utf8 => push_text(array.as_string::<i32>().value(row), form, out),
         DataType::LargeUtf8 => push_text(array.as_string::<i64>().value(row), form, out),
         DataType::Utf8View => push_text(array.as_string_view().value(row), form, out),
-        DataType::Dictionary(..) => {
-            let array = array.as_any_dictionary();
-            let place = place(array.keys(), row).filter(|place| *place < array.values().len());
-            let place = place.ok_or("has a number of a word that is not there")?;
-            write(array.values().as_ref(), place, form, out)?;
-        }
+        DataType::Dictionary(..) => word(array.as_any_dictionary(), row, form, out)?,
         DataType::List(_) => list(&array.as_list::<i32>().value(row), form, out)?,
         DataType::LargeList(_) => list(&array.as_list::<i64>().value(row), form, out)?,
         DataType::FixedSizeList(..) => list(&array.as_fixed_size_list().value(row), form, out)?,
@@ -151,6 +138,18 @@ pub(super) fn write(
         other => return Err(format!("is of the type {}", name_of(other))),
     }
     Ok(())
+}
+
+/// Writes the word whose number a row has.
+fn word(
+    array: &dyn AnyDictionaryArray,
+    row: usize,
+    form: Form,
+    out: &mut String,
+) -> Result<(), String> {
+    let place = place(array.keys(), row).filter(|place| *place < array.values().len());
+    let place = place.ok_or("has a number of a word that is not there")?;
+    write(array.values().as_ref(), place, form, out)
 }
 
 fn missing(form: Form, out: &mut String) {
@@ -166,18 +165,16 @@ fn put(value: impl std::fmt::Display, out: &mut String) {
 
 /// A number that may be none. Python writes it in the same digits.
 fn real(
-    number: impl std::fmt::Debug,
-    is_finite: bool,
-    is_nan: bool,
+    number: impl std::fmt::Debug + Copy + Into<f64>,
     form: Form,
     out: &mut String,
 ) -> Result<(), String> {
-    match (is_finite, is_nan) {
-        (true, _) => {
+    match number.into() {
+        value if value.is_finite() => {
             let _ = write!(out, "{number:?}");
         }
-        (false, true) => missing(form, out),
-        (false, false) => return Err("is infinite, and no number can be; leave the row out".into()),
+        value if value.is_nan() => missing(form, out),
+        _ => return Err("is infinite, and no number can be; leave the row out".into()),
     }
     Ok(())
 }

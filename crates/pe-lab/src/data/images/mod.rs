@@ -176,34 +176,10 @@ fn packed(root: &Path, reading: &Reading) -> Result<(Pack, Vec<PathBuf>), Proble
         images.extend(headers(test, &labels, &mut bad));
     }
     bad.check()?;
-    if images.len() < MIN_ROWS {
-        return Err(Problem::Images(format!(
-            "has {} images, too few to train on some and test on others; it takes at least {MIN_ROWS}",
-            images.len()
-        )));
-    }
-    let found: Vec<Size> = images.iter().map(|image| image.header.size).collect();
-    let sizes = Sizes::choose(&found, reading)?;
-    let mut contents = Contents {
-        labels,
-        coloured: images.iter().any(|image| image.header.is_coloured),
-        patch: sizes.patch,
-        sizes: vec![sizes.image],
-        train: images.iter().map(|image| image.class).collect(),
-        test: Vec::new(),
-        notes: Vec::new(),
-    };
-    contents.check_room()?;
-
+    let (sizes, mut contents) = undivided(&images, labels, reading)?;
     let mut decoded = decoded(images, in_train, &contents, &mut bad)?;
     let stored_as_colours = contents.coloured;
-    let is_grey = |pixels: &[u8]| pixels.chunks(3).all(|p| p[0] == p[1] && p[1] == p[2]);
-    if contents.coloured && decoded.iter().all(|of| is_grey(&of.pixels)) {
-        contents.coloured = false;
-        for of in &mut decoded {
-            of.pixels = of.pixels.iter().copied().step_by(3).collect();
-        }
-    }
+    drop_equal_channels(&mut decoded, &mut contents);
 
     let classes: Vec<usize> = decoded.iter().map(|of| of.image.class).collect();
     let pixels: Vec<&[u8]> = decoded.iter().map(|of| &of.pixels[..]).collect();
@@ -218,11 +194,8 @@ fn packed(root: &Path, reading: &Reading) -> Result<(Pack, Vec<PathBuf>), Proble
             "a fifth of each class, drawn once".to_string(),
         ),
     };
-    let of = |tested: bool| {
-        let part = (0..decoded.len()).filter(|index| is_test[*index] == tested);
-        part.collect::<Vec<usize>>()
-    };
-    let (trained, tested) = (of(false), of(true));
+    let (tested, trained): (Vec<usize>, Vec<usize>) =
+        (0..decoded.len()).partition(|index| is_test[*index]);
     contents.train = trained.iter().map(|index| classes[*index]).collect();
     contents.test = tested.iter().map(|index| classes[*index]).collect();
     check_parts(&contents)?;
@@ -254,6 +227,44 @@ fn packed(root: &Path, reading: &Reading) -> Result<(Pack, Vec<PathBuf>), Proble
     let files = decoded.iter().map(|of| of.image.path.as_path());
     let private = most_private(root, files);
     Ok((Pack::of(contents, all)?, private))
+}
+
+/// The sizes to which images are brought, and what is kept of all of them, as if each were trained on.
+fn undivided(
+    images: &[Image],
+    labels: Vec<String>,
+    reading: &Reading,
+) -> Result<(Sizes, Contents), Problem> {
+    if images.len() < MIN_ROWS {
+        return Err(Problem::Images(format!(
+            "has {} images, too few to train on some and test on others; it takes at least {MIN_ROWS}",
+            images.len()
+        )));
+    }
+    let found: Vec<Size> = images.iter().map(|image| image.header.size).collect();
+    let sizes = Sizes::choose(&found, reading)?;
+    let contents = Contents {
+        labels,
+        coloured: images.iter().any(|image| image.header.is_coloured),
+        patch: sizes.patch,
+        sizes: vec![sizes.image],
+        train: images.iter().map(|image| image.class).collect(),
+        test: Vec::new(),
+        notes: Vec::new(),
+    };
+    contents.check_room()?;
+    Ok((sizes, contents))
+}
+
+/// Keeps one number for a pixel if every image is grey, although files have colours.
+fn drop_equal_channels(decoded: &mut [Decoded], contents: &mut Contents) {
+    let is_grey = |pixels: &[u8]| pixels.chunks(3).all(|p| p[0] == p[1] && p[1] == p[2]);
+    if contents.coloured && decoded.iter().all(|of| is_grey(&of.pixels)) {
+        contents.coloured = false;
+        for of in decoded {
+            of.pixels = of.pixels.iter().copied().step_by(3).collect();
+        }
+    }
 }
 
 /// An image at the size of the training.

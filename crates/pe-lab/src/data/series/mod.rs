@@ -75,19 +75,19 @@ pub(super) fn read(
         .min(rows / MOST_HELD_OUT)
         .max(rows / HELD_OUT);
     let to_train = rows - held_out;
-    // As long as enough rows of the test have so many before them.
-    let fits = |length: &usize| held_out >= length + WINDOWS;
-    let beyond = [window * 3 / 2, window * 2].into_iter().filter(fits);
-    let inside = [window / 2, window];
-    let mut lengths: Vec<usize> = inside.into_iter().chain(beyond).collect();
-    lengths.dedup();
     let mut notes = describe(&table, &how, to_train, window);
     if reading.max_len.is_none() && window < WINDOW {
         notes.push(format!(
             "the longest window of the training has {window} rows, a seventh of so short a series; --max-len says otherwise"
         ));
     }
-    let task = Series::new(table, file, to_train, window, lengths);
+    let task = Series::new(
+        table,
+        file,
+        to_train,
+        window,
+        tested_lengths(window, held_out),
+    );
     task.check_range(task.table()).map_err(Problem::Series)?;
     let floor = task.floor(window);
     let is_error = !task.measure().is_accuracy();
@@ -115,6 +115,16 @@ pub(super) fn read(
         false => format!("floor, the share of the most frequent class: {floor:.3}"),
     });
     Ok((task, notes))
+}
+
+/// The lengths of the windows that are tested: half of the longest of the training, that one, and longer ones if enough rows of
+/// the test have so many before them.
+fn tested_lengths(window: usize, held_out: usize) -> Vec<usize> {
+    let fits = |length: &usize| held_out >= length + WINDOWS;
+    let beyond = [window * 3 / 2, window * 2].into_iter().filter(fits);
+    let mut lengths: Vec<usize> = [window / 2, window].into_iter().chain(beyond).collect();
+    lengths.dedup();
+    lengths
 }
 
 /// The longest window of the training of a series of so many rows.
@@ -191,14 +201,16 @@ fn describe(table: &Table, how: &How, to_train: usize, window: usize) -> Vec<Str
         ));
     }
     lines.extend(how.notes.iter().cloned());
-    if !how.left_out.is_empty() {
-        let named: Vec<String> = how
-            .left_out
-            .iter()
-            .take(SHOWN)
-            .map(ToString::to_string)
-            .collect();
-        lines.push(format!(
+    lines.extend(left_out(table, how));
+    lines
+}
+
+/// The lines that are no rows, if there are any.
+fn left_out(table: &Table, how: &How) -> Option<String> {
+    let named = how.left_out.iter().take(SHOWN).map(ToString::to_string);
+    let named: Vec<String> = named.collect();
+    (!named.is_empty()).then(|| {
+        format!(
             "lines left out: {}, such as {}; the rows around them count as neighbours{}",
             grouped(how.left_out.len()),
             named.join("; "),
@@ -206,7 +218,6 @@ fn describe(table: &Table, how: &How, to_train: usize, window: usize) -> Vec<Str
                 Some(_) => ", and their times tell how far apart they are",
                 None => "",
             }
-        ));
-    }
-    lines
+        )
+    })
 }
