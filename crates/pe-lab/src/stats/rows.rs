@@ -90,6 +90,15 @@ fn rows_of(units: &[usize]) -> Vec<Vec<usize>> {
     rows
 }
 
+/// The sum of the scores of units, each as often as it was drawn.
+fn weighted(scores: &[f64], weights: &[f64]) -> f64 {
+    let mut sum = 0.0;
+    for (score, weight) in scores.iter().zip(weights) {
+        sum += score * weight;
+    }
+    sum
+}
+
 fn half_width(a: &RowScores, b: &RowScores, units: &[Vec<usize>], error: f64) -> Option<f64> {
     let fewest = a.len().min(b.len());
     if fewest < 2 || units.len() < 2 {
@@ -117,16 +126,12 @@ fn half_width(a: &RowScores, b: &RowScores, units: &[Vec<usize>], error: f64) ->
                 rows += units[unit].len();
             }
             let mut of = |runs: &RowScores| {
-                let totals: Vec<f64> = runs
-                    .iter()
-                    .map(|run| {
-                        run.iter()
-                            .zip(&weights)
-                            .map(|(score, weight)| score * weight)
-                            .sum()
-                    })
-                    .collect();
-                let drawn = (0..runs.len()).map(|_| totals[rng.random_range(0..runs.len())]);
+                // A third of the runs is not drawn, and those are not summed.
+                let mut totals = vec![None; runs.len()];
+                let drawn = (0..runs.len()).map(|_| {
+                    let run = rng.random_range(0..runs.len());
+                    *totals[run].get_or_insert_with(|| weighted(&runs[run], &weights))
+                });
                 drawn.sum::<f64>() / (runs.len() * rows) as f64
             };
             let of_a = of(&sums_of_a);

@@ -75,7 +75,8 @@ pub fn digest(task: &dyn Task) -> String {
 /// counted over every sequence of this length for which `possible` is true: for each multiset and
 /// token, the most frequent answer is right. The formulas for floors are checked against this count.
 pub fn best_blind<T: Toy>(length: usize, possible: impl Fn(&[usize]) -> bool) -> f64 {
-    let mut seen: BTreeMap<(Vec<usize>, usize), Vec<usize>> = BTreeMap::new();
+    // For each multiset, how often each answer is right at each token.
+    let mut seen: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
     for number in 0..T::TOKENS.pow(length as u32) {
         let digit = |place: usize| number / T::TOKENS.pow(place as u32) % T::TOKENS;
         let tokens: Vec<usize> = (0..length).map(digit).collect();
@@ -86,12 +87,15 @@ pub fn best_blind<T: Toy>(length: usize, possible: impl Fn(&[usize]) -> bool) ->
         let tokens = input.tokens();
         let mut bag = tokens.to_vec();
         bag.sort_unstable();
+        let counts = seen
+            .entry(bag)
+            .or_insert_with(|| vec![0; (T::TOKENS + 2) * T::CLASSES]);
         for answer in answers {
-            let key = (bag.clone(), tokens[answer.position]);
-            seen.entry(key).or_insert_with(|| vec![0; T::CLASSES])[answer.class] += 1;
+            counts[tokens[answer.position] * T::CLASSES + answer.class] += 1;
         }
     }
-    let best: usize = seen.values().filter_map(|counts| counts.iter().max()).sum();
+    let at_each_token = seen.values().flat_map(|counts| counts.chunks(T::CLASSES));
+    let best: usize = at_each_token.filter_map(|counts| counts.iter().max()).sum();
     let all: usize = seen.values().flatten().sum();
     best as f64 / all as f64
 }
