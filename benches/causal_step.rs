@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! cargo bench -p pe-benches -p pe-lab --bench causal_step
+//! cargo bench -p pe-benches -p pe-lab --bench causal_step -- "width 384"
 //! ```
 //!
 //! `language/` has the model.

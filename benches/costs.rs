@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! cargo bench -p pe-benches -p pe-lab --bench costs
-//! cargo bench -p pe-benches -p pe-lab --bench costs -- rotary alibi
+//! cargo bench -p pe-benches -p pe-lab --bench costs -- "with rotary," "with alibi,"
 //! ```
 //!
 //! Processor time of all threads, so that other programs count little. `language/` has the model. A scheme for causal attention
@@ -31,16 +31,10 @@ const SIZES: [([usize; 5], usize); 4] = [
 ];
 
 fn main() {
-    let asked: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo bench` adds a flag of its own.
-    let asked: Vec<&String> = asked.iter().filter(|name| !name.starts_with('-')).collect();
     let device = Device::flex().autodiff();
     for ([d_model, layers, heads, batch, seq], rounds) in SIZES {
         for config in schemes([d_model, layers, heads, seq]) {
             let name = config.name();
-            if !asked.is_empty() && !asked.iter().any(|asked| *asked == name) {
-                continue;
-            }
             let sizes = Sizes {
                 d_model,
                 layers,

@@ -152,8 +152,11 @@ impl<'a> Comparison<'a> {
         self
     }
 
-    /// Measures, and prints the row.
+    /// Measures, and prints the row; does nothing if other rows are asked for.
     pub fn run(mut self) {
+        if !is_asked(&self.title) {
+            return;
+        }
         let mut times = vec![Vec::with_capacity(self.rounds); self.ways.len()];
         for round in 0..=self.rounds {
             // Every second round in reverse order, so that the same variant does not always profit from what
@@ -183,4 +186,15 @@ impl<'a> Comparison<'a> {
         }
         .print();
     }
+}
+
+/// Whether the row of this title is asked for: each is, unless there are arguments, as in `cargo bench … -- "width 384"`, of which
+/// its title has none.
+fn is_asked(title: &str) -> bool {
+    // `cargo bench` adds a flag of its own.
+    let mut asked = std::env::args()
+        .skip(1)
+        .filter(|it| !it.starts_with('-'))
+        .peekable();
+    asked.peek().is_none() || asked.any(|part| title.contains(&part))
 }

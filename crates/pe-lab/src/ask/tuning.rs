@@ -98,7 +98,7 @@ impl Tuned {
         let Some((rate, _)) = best else {
             return Err(LabError::Trial(format!(
                 "no learning rate of {} trained {scheme} on {task}, so none can be chosen",
-                in_words(&self.rates)
+                rates_in_words(&self.rates)
             )));
         };
         let rate = *rate;
@@ -115,7 +115,7 @@ impl Tuned {
 }
 
 /// Rates, separated by commas.
-pub fn in_words(rates: &[f64]) -> String {
+pub fn rates_in_words(rates: &[f64]) -> String {
     // Halves and doubles of a rate are rounded to the digits that a person would write.
     let words = rates.iter().map(|rate| (*rate as f32).to_string());
     words.collect::<Vec<_>>().join(", ")
@@ -138,7 +138,7 @@ mod tests {
             assert!(rates.windows(2).all(|two| two[1] == 2.0 * two[0]));
         }
         assert_eq!(
-            in_words(&around(3, &[1]).unwrap().rates),
+            rates_in_words(&around(3, &[1]).unwrap().rates),
             "0.00075, 0.0015, 0.003"
         );
     }

@@ -15,10 +15,9 @@ use super::rows::Rows;
 use super::signals::stop_of_trials;
 use super::sizes::Sizes;
 use super::terminal::print_line;
-use crate::ask::in_words as learning_rates;
 use crate::ask::{
     Names, PRESETS, Plan, Scheme, Seeds, Shard, StepCount, Steps, StudySpec, TestScaling,
-    TrialSpec, Until, task_names,
+    TrialSpec, Until, rates_in_words, task_names,
 };
 use crate::console::tell;
 use crate::device::{self, DEVICES, Kind};
@@ -412,7 +411,7 @@ impl CompareArgs {
     fn train(&self, mut study: Study, crew: &Crew<'_>) -> Result<u8, LabError> {
         study.tune(crew)?;
         for chosen in study.spec().tune.iter().flat_map(|tune| &tune.chosen) {
-            let rate = learning_rates(&[chosen.rate]);
+            let rate = rates_in_words(&[chosen.rate]);
             self.say(&format!(
                 "learning rate of {} on {}: {rate}",
                 chosen.scheme, chosen.task

@@ -5,7 +5,7 @@ use super::data::Origin;
 use super::number::fixed;
 use super::summary::{SchemeSummary, Summary, TaskSummary};
 use super::words::{list, seeds_text, spoken};
-use crate::ask::{StudySpec, Tuned, in_words};
+use crate::ask::{StudySpec, Tuned, rates_in_words};
 use crate::learn::STILL_FALLING;
 
 /// A normalized score below this counts as not above the floor.
@@ -28,13 +28,13 @@ pub fn tuned(study: &StudySpec) -> String {
     match &study.tune {
         None => format!(
             "No scheme was tuned: all were trained with the learning rate {}.",
-            in_words(&[study.recipe.learning_rate])
+            rates_in_words(&[study.recipe.learning_rate])
         ),
         Some(tune) => format!(
             "The learning rate of every scheme was chosen for each task among {} ({}) by the loss on held-out \
              training examples at seed {}, which is not reported.{}",
             tune.rates.len(),
-            in_words(&tune.rates),
+            rates_in_words(&tune.rates),
             tune.seed,
             at_an_end(tune)
         ),

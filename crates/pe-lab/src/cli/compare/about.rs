@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use crate::ask::in_words as learning_rates;
-use crate::ask::{AtResolution, Shard, StudySpec, TaskSteps, Tasks};
+use crate::ask::{AtResolution, Shard, StudySpec, TaskSteps, Tasks, rates_in_words};
 use crate::device;
 use crate::error::LabError;
 use crate::run::Estimate;
@@ -53,7 +52,7 @@ impl About<'_> {
                 "before it {} trainings at seed {} choose the learning rates of the schemes among {}",
                 self.tuning,
                 tune.seed,
-                learning_rates(&tune.rates)
+                rates_in_words(&tune.rates)
             ));
         }
         Ok(lines)
