@@ -251,7 +251,10 @@ impl ScoreBias for Cope {
             let last = (positions - 1) as f64;
             let place = place.clamp(0.0, last);
 
-            let embeddings = dequantized(self.embeddings.val()).cast(q.dtype());
+            // No place is beyond the number of keys, and the next one counts too.
+            let used = positions.min(place.dims()[3] + 2);
+            let embeddings = dequantized(self.embeddings.val()).narrow(1, 0, used);
+            let embeddings = embeddings.cast(q.dtype());
             let products = q.matmul(embeddings.unsqueeze());
             let below = place.clone().detach().floor();
             // Not rounded up: a whole position would have no slope, and the gates under it no gradient.

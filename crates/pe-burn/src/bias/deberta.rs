@@ -2,6 +2,7 @@
 
 use alloc::format;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use burn::module::{Initializer, Module, Param};
 use burn::nn::{Linear, LinearConfig};
@@ -278,8 +279,11 @@ impl DebertaConfig {
             d_head,
         };
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (k, k_at)]| {
-            let rows = self.rows_of(&q_at, &k_at, &device)?;
-            let table = |table: Tensor<3>| table.cast(q.dtype()).swap_dims(1, 2).unsqueeze();
+            let (rows, used) = self.rows_of(&q_at, &k_at, &device)?;
+            let table = |table: Tensor<3>| {
+                let table = table.narrow(1, used.start, used.len());
+                table.cast(q.dtype()).swap_dims(1, 2).unsqueeze()
+            };
             let old = 1.0 / libm::sqrt(d_head as f64);
             let new = 1.0 / libm::sqrt((d_head * (1 + self.terms())) as f64);
             // The content counts less beside the other terms. Scores that are scaled by 1/√d_head are
@@ -302,24 +306,28 @@ impl DebertaConfig {
         usize::from(self.content_to_position) + usize::from(self.position_to_content)
     }
 
-    /// The row of every pair, `[1 or batch, queries, keys]`.
+    /// The row of every pair among those that are used, `[1 or batch, queries, keys]`, and the rows that are.
     fn rows_of(
         &self,
         queries: &Lookup,
         keys: &Lookup,
         device: &Device,
-    ) -> Result<Tensor<3, Int>, PositionError> {
+    ) -> Result<(Tensor<3, Int>, Range<usize>), PositionError> {
         let distances = Distances::new(queries, keys, device)?;
         let reach = self.reach();
+        let range @ (first, last) = distances.part_of((-reach, reach));
         let what = "DeBERTa's table of distances";
-        let index = distances.rows_within((-reach, reach), what, device)?;
-        let row_of: Vec<usize> = (-reach..=reach)
-            .map(|distance| self.row(distance))
+        let index = distances.rows_within(range, what, device)?;
+        // The rows of distances from left to right are from the last to the first.
+        let used = self.row(last)..self.row(first) + 1;
+        let row_of: Vec<usize> = (first..=last)
+            .map(|distance| self.row(distance) - used.start)
             .collect();
         let row_of = indices(&row_of, &device.clone().without_autodiff());
         let shape = index.dims();
         let pairs = shape.iter().product::<usize>();
-        Ok(row_of.select(0, index.reshape([pairs])).reshape(shape))
+        let rows = row_of.select(0, index.reshape([pairs])).reshape(shape);
+        Ok((rows, used))
     }
 
     /// A distance from which on the row does not change, in both directions.

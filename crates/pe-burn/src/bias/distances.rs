@@ -209,6 +209,23 @@ impl Distances {
         shifted(values.repeat_dim(2, queries))
     }
 
+    /// The part of a range in which distances are, where that is known without a look at tensors, and else all of it: columns
+    /// for other distances need not be computed. Distances beyond an end of the range count as that end.
+    pub fn part_of(&self, (first, last): (i64, i64)) -> (i64, i64) {
+        match self {
+            Self::Strip {
+                first: lowest,
+                queries,
+                keys,
+            } => {
+                let highest = lowest + (queries + keys - 2) as f64;
+                let inside = |distance: f64| distance.clamp(first as f64, last as f64) as i64;
+                (inside(*lowest), inside(highest))
+            }
+            Self::Whole(_) | Self::Times(_) | Self::Space(_) => (first, last),
+        }
+    }
+
     /// Whole distances, limited to a range, as indices of the rows of a table that has one for each distance
     /// of the range. Outside of it the first and the last row count.
     ///

@@ -5,7 +5,10 @@ use super::*;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use burn::tensor::Bool;
+use burn::tensor::{Bool, Distribution};
+
+use crate::content::{DebertaConfig, HiddenBias, InklingConfig, ScoreBias};
+use crate::testing;
 
 fn values(distances: Distances, device: &Device) -> (Vec<f32>, [usize; 4]) {
     let whole = distances.spread(distances.real(device));
@@ -54,6 +57,56 @@ fn runs_ids_and_times_give_the_same_distances() {
             let distances = of((&queries, q), (&keys, k), &device);
             let expected = (expected.clone(), [1, 1, q, k]);
             assert_eq!(values(distances, &device), expected);
+        }
+    }
+}
+
+/// Of positions in a run only the columns that occur are computed, and of ids all of them.
+#[test]
+fn tables_are_read_alike_in_part_and_whole() {
+    let device = Device::flex();
+    let deberta = |buckets, max_distance| {
+        let config = DebertaConfig::new(6, 2).with_buckets(buckets);
+        config.with_max_distance(max_distance).init(&device)
+    };
+    let deberta = [deberta(None, 3), deberta(Some(4), 140)];
+    let inkling = [1, 2, 5].map(|extent| {
+        let config = InklingConfig::new(6, 2, 1).with_extent(extent);
+        config.init(&device)
+    });
+    for (q, k, query, key) in [
+        (1, 1, 0, 0),
+        (4, 4, 0, 0),
+        (1, 9, 8, 0),
+        (9, 2, 3, 9),
+        (2, 3, 9, 0),
+        (2, 3, 0, 9),
+        (3, 2, 1 << 40, 0),
+        (3, 2, 0, 1 << 40),
+        (3, 200, 150, 0),
+    ] {
+        let random = |seq| Tensor::<4>::random([1, 2, seq, 3], Distribution::Default, &device);
+        let (queries, keys) = (random(q), random(k));
+        let x = Tensor::<3>::random([1, q, 6], Distribution::Default, &device);
+        let ids = |start: usize, len: usize| {
+            Positions::from_id_rows(&[(start..start + len).collect::<Vec<_>>()]).unwrap()
+        };
+        let runs = (Positions::from(query), Positions::from(key));
+        let whole = (ids(query, q), ids(key, k));
+        let distances = of((&whole.0, q), (&whole.1, k), &device);
+        assert!(matches!(distances, Distances::Whole(_)));
+        let both = [runs, whole];
+        for deberta in &deberta {
+            let [part, whole] = both.each_ref().map(|(query, key)| {
+                testing::values(deberta.score_bias((&queries, query), (&keys, key)))
+            });
+            assert_eq!(part, whole, "{q} queries from {query}, {k} keys from {key}");
+        }
+        for inkling in &inkling {
+            let [part, whole] = both
+                .each_ref()
+                .map(|(query, key)| testing::values(inkling.hidden_bias(0, (&x, query), (key, k))));
+            assert_eq!(part, whole, "{q} queries from {query}, {k} keys from {key}");
         }
     }
 }
