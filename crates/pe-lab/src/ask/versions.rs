@@ -21,7 +21,8 @@ const BURN: &str = "0.22.1";
 /// 6: gradients of biases by distance (ALiBi's, T5's, KERPLE's) are summed for each distance first, another rounding; CoPE's
 ///    sums restart at each document of a packed row.
 /// 7: of a series, a column without a name that counts the rows is not read; `.` is a missing number.
-const NUMBERS: u32 = 7;
+/// 8: DeBERTa and CoPE multiply queries and keys by the part of their tables that occurs, another rounding.
+const NUMBERS: u32 = 8;
 
 /// A digest of the code that computes the numbers of a trial: sources, data of tasks, and the dependencies that
 /// compute. It also changes with a comment, so that two codes may well give the same numbers.

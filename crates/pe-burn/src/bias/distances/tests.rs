@@ -7,8 +7,9 @@ use alloc::vec::Vec;
 
 use burn::tensor::{Bool, Distribution};
 
-use crate::content::{DebertaConfig, HiddenBias, InklingConfig, ScoreBias};
+use crate::content::{DebertaConfig, InklingConfig};
 use crate::testing;
+use crate::{HiddenBias, ScoreBias};
 
 fn values(distances: Distances, device: &Device) -> (Vec<f32>, [usize; 4]) {
     let whole = distances.spread(distances.real(device));
@@ -74,6 +75,15 @@ fn tables_are_read_alike_in_part_and_whole() {
         let config = InklingConfig::new(6, 2, 1).with_extent(extent);
         config.init(&device)
     });
+    // But for the last bits, since products of other sizes are summed in another order.
+    let alike = |part: &[f32], whole: &[f32]| {
+        assert_eq!(part.len(), whole.len());
+        let mut pairs = part.iter().zip(whole);
+        assert!(
+            pairs.all(|(part, whole)| (part - whole).abs() < 1e-6),
+            "{part:?}\n{whole:?}"
+        );
+    };
     for (q, k, query, key) in [
         (1, 1, 0, 0),
         (4, 4, 0, 0),
@@ -100,13 +110,13 @@ fn tables_are_read_alike_in_part_and_whole() {
             let [part, whole] = both.each_ref().map(|(query, key)| {
                 testing::values(deberta.score_bias((&queries, query), (&keys, key)))
             });
-            assert_eq!(part, whole, "{q} queries from {query}, {k} keys from {key}");
+            alike(&part, &whole);
         }
         for inkling in &inkling {
             let [part, whole] = both
                 .each_ref()
                 .map(|(query, key)| testing::values(inkling.hidden_bias(0, (&x, query), (key, k))));
-            assert_eq!(part, whole, "{q} queries from {query}, {k} keys from {key}");
+            alike(&part, &whole);
         }
     }
 }
