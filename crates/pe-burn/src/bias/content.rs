@@ -71,6 +71,10 @@ pub(super) fn score_bias(
 /// - `rows`: `[1 or batch, seq, others]`, the row of each pair
 /// - output: `[batch, heads, seq, others]`
 pub(super) fn pick(scores: Tensor<4>, rows: Tensor<3, Int>) -> Tensor<4> {
+    #[cfg(feature = "flex")]
+    if crate::backend::flex::supports(&scores) {
+        return crate::backend::flex::pick(scores, rows);
+    }
     let [batch, heads, ..] = scores.dims();
     pick_each(scores, of_heads(rows, batch, heads))
 }

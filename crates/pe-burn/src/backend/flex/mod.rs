@@ -5,11 +5,13 @@
 // other instruction sets.
 #![allow(clippy::needless_range_loop)]
 
+mod pick;
 mod rotation;
 mod sum;
 mod turning;
 mod windows;
 
+pub(crate) use pick::pick;
 pub(crate) use rotation::{rotate, rotate_both, rotate_heads};
 pub(crate) use sum::{add, adds};
 pub(crate) use windows::windows;
