@@ -200,26 +200,17 @@ impl HiddenBias for Inkling {
         check_room_on::<f32>(&device, lines, k_seq.max(extent.saturating_add(2)))?;
         let mixed = cast(x.clone(), dtype).matmul(cast(mix, dtype).unsqueeze());
         let mixed = mixed.reshape([batch, q_seq, heads, d_rel]).swap_dims(1, 2);
-        // The distances that have a column, key minus query, and one beyond each end, for which it is zeros.
-        let (before, after) = (-(extent as i64), 1);
+        // Key minus query, of the distances that occur and have a column.
         let distances = Distances::new(&q_at, &k_at, &device)?;
-        let (first, last) = distances.part_of((before, after));
-        let (first, last) = (first.min(after - 1), last.max(before + 1));
-        let (nearest, farthest) = (-last.min(after - 1), -first.max(before + 1));
-        let used = nearest as usize..farthest as usize + 1;
-        let profiles = cast(profiles.narrow(1, used.start, used.len()), dtype);
-        let by_distance = mixed.matmul(profiles.unsqueeze());
-        // From the farthest key on.
+        let (first, last) = distances.part_of((1 - extent as i64, 0));
+        let (nearest, farthest) = (-last as usize, -first as usize);
+        let profiles = profiles.narrow(1, nearest, farthest - nearest + 1);
+        let by_distance = mixed.matmul(cast(profiles, dtype).unsqueeze());
+        // From the farthest key on, with a column of zeros for all keys beyond each end.
         let none = by_distance.clone().narrow(3, 0, 1).zeros_like();
-        let mut columns = vec![by_distance.flip([3])];
-        if first == before {
-            columns.insert(0, none.clone());
-        }
-        if last == after {
-            columns.push(none);
-        }
-        let rows = distances.rows_within((first, last), WHAT, &device)?;
-        Ok(pick(Tensor::cat(columns, 3), rows))
+        let all = Tensor::cat(vec![none.clone(), by_distance.flip([3]), none], 3);
+        let rows = distances.rows_within((first - 1, last + 1), WHAT, &device)?;
+        Ok(pick(all, rows))
     }
 }
 

@@ -27,41 +27,34 @@ use crate::backend::threads;
 ///
 /// When a row is not below `width`.
 pub(crate) fn pick(scores: Tensor<4>, rows: Tensor<3, Int>) -> Tensor<4> {
-    let shape @ [_, heads, seq, width] = scores.dims();
-    let [_, _, others] = rows.dims();
-    let rows: Vec<u32> = rows.into_data().iter().collect();
     let pick = Pick {
-        rows,
-        heads,
-        seq,
-        width,
-        others,
+        shape: scores.dims(),
+        others: rows.dims()[2],
+        rows: rows.into_data().iter().collect(),
     };
     apply([Operand::of(scores)], |[scores]: [FlexTensor; 1]| {
-        (pick.of(&scores.to_contiguous(), shape), pick)
+        (pick.of(&scores.to_contiguous()), pick)
     })
     .tensor()
 }
 
 #[derive(Clone, Debug)]
 struct Pick {
-    rows: Vec<u32>,
-    heads: usize,
-    seq: usize,
-    width: usize,
+    /// That of the scores: `[batch, heads, seq, width]`.
+    shape: [usize; 4],
     others: usize,
+    rows: Vec<u32>,
 }
 
 impl Pick {
-    fn of(&self, scores: &FlexTensor, [batch, heads, seq, width]: [usize; 4]) -> FlexTensor {
+    fn of(&self, scores: &FlexTensor) -> FlexTensor {
+        let ([batch, heads, seq, width], others) = (self.shape, self.others);
         let scores = scores.as_slice::<f32>().expect("contiguous");
+        let lines = (CHUNK / others).max(1);
         let write = |out: &mut [MaybeUninit<f32>]| {
-            let lines = (CHUNK / self.others).max(1);
-            let pieces = out.chunks_mut(lines * self.others).enumerate();
+            let pieces = out.chunks_mut(lines * others).enumerate();
             threads::for_each(pieces, |(piece, out)| {
-                let first = piece * lines;
-                for (line, out) in out.chunks_exact_mut(self.others).enumerate() {
-                    let line = first + line;
+                for (out, line) in out.chunks_exact_mut(others).zip(piece * lines..) {
                     let scores = &scores[line * width..][..width];
                     for (out, row) in out.iter_mut().zip(self.rows_of(line)) {
                         out.write(scores[*row as usize]);
@@ -71,13 +64,13 @@ impl Pick {
         };
         // SAFETY: the memory is batch · heads · seq lines of `others` elements, a chunk is some of these lines, and a line has as
         // many rows.
-        unsafe { filled_by([batch, heads, seq, self.others], write) }
+        unsafe { filled_by([batch, heads, seq, others], write) }
     }
 
     /// The rows of a line of the output, of which there are batch · heads · seq.
     fn rows_of(&self, line: usize) -> &[u32] {
-        let (sequence, query) = (line / (self.heads * self.seq), line % self.seq);
-        let line = sequence * self.seq + query;
+        let [_, heads, seq, _] = self.shape;
+        let line = line / (heads * seq) * seq + line % seq;
         // Where all sequences have the same positions there is one set of rows.
         let start = line * self.others % self.rows.len();
         &self.rows[start..][..self.others]
@@ -89,26 +82,19 @@ impl Operation<Flex, 1> for Pick {
     fn backward(self, gradient: FlexTensor) -> [FlexTensor; 1] {
         let gradient = gradient.to_contiguous();
         let gradient = gradient.as_slice::<f32>().expect("contiguous");
-        let lines = gradient.len() / self.others;
-        let mut sums = vec![0.0_f32; lines * self.width];
-        let at_a_time = (CHUNK / self.width).max(1);
-        let pieces = sums.chunks_mut(at_a_time * self.width).enumerate();
+        let ([.., width], others) = (self.shape, self.others);
+        let mut sums = vec![0.0_f32; self.shape.iter().product()];
+        let lines = (CHUNK / width).max(1);
+        let pieces = sums.chunks_mut(lines * width).enumerate();
         threads::for_each(pieces, |(piece, sums)| {
-            for (line, sums) in sums.chunks_exact_mut(self.width).enumerate() {
-                let line = piece * at_a_time + line;
-                let gradient = &gradient[line * self.others..][..self.others];
+            for (sums, line) in sums.chunks_exact_mut(width).zip(piece * lines..) {
+                let gradient = &gradient[line * others..][..others];
                 for (gradient, row) in gradient.iter().zip(self.rows_of(line)) {
                     sums[*row as usize] += gradient;
                 }
             }
         });
-        let shape = vec![
-            lines / (self.heads * self.seq),
-            self.heads,
-            self.seq,
-            self.width,
-        ];
-        [FlexTensor::from_data(TensorData::new(sums, shape))]
+        [FlexTensor::from_data(TensorData::new(sums, self.shape))]
     }
 }
 
@@ -118,9 +104,7 @@ mod tests {
 
     use burn::tensor::{Device, Distribution};
 
-    fn numbers(x: Tensor<4>) -> Vec<f32> {
-        x.into_data().iter().collect()
-    }
+    use crate::testing::values;
 
     #[test]
     fn scores_and_their_gradients_equal_those_of_gather() {
@@ -144,14 +128,14 @@ mod tests {
                 let rows = Tensor::<3, Int>::from_data(rows, &device.clone().inner());
                 let of = |picked: Tensor<4>| {
                     let gradients = (picked.clone() * weights.clone()).sum().backward();
-                    (numbers(picked), numbers(scores.grad(&gradients).unwrap()))
+                    (values(picked), values(scores.grad(&gradients).unwrap()))
                 };
                 let index = rows.clone().unsqueeze_dim::<4>(1);
                 let index = index.expand([batch, heads, seq, others]);
                 let index = Tensor::from_inner(index);
                 let expected = of(scores.clone().gather(3, index));
-                let (values, gradients) = of(pick(scores.clone(), rows));
-                assert_eq!(values, expected.0);
+                let (picked, gradients) = of(pick(scores.clone(), rows));
+                assert_eq!(picked, expected.0);
                 for (gradient, expected) in gradients.iter().zip(&expected.1) {
                     assert!((gradient - expected).abs() < 1e-4, "{gradient} {expected}");
                 }

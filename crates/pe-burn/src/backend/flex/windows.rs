@@ -87,13 +87,9 @@ impl Operation<Flex, 1> for Windows {
 mod tests {
     use super::*;
 
-    use alloc::vec::Vec;
-
     use burn::tensor::{Device, Distribution};
 
-    fn numbers(x: Tensor<4>) -> Vec<f32> {
-        x.into_data().iter().collect()
-    }
+    use crate::testing::values;
 
     #[test]
     fn windows_and_their_gradients_equal_the_definition() {
@@ -108,8 +104,8 @@ mod tests {
             let bias = windows(strip.clone(), queries, keys);
             assert_eq!(bias.dims(), [1, heads, queries, keys]);
             let gradient = strip.grad(&(bias.clone() * weights.clone()).sum().backward());
-            let gradient = numbers(gradient.unwrap());
-            let (strip, bias, weights) = (numbers(strip), numbers(bias), numbers(weights));
+            let gradient = values(gradient.unwrap());
+            let (strip, bias, weights) = (values(strip), values(bias), values(weights));
             let mut expected = vec![0.0; gradient.len()];
             for (i, (value, weight)) in bias.iter().zip(weights).enumerate() {
                 let (head, query, key) = (i / keys / queries, i / keys % queries, i % keys);

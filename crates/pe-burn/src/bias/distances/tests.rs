@@ -23,6 +23,12 @@ fn of(queries: (&Positions, usize), keys: (&Positions, usize), device: &Device) 
     Distances::new(&queries, &keys, device).unwrap()
 }
 
+/// A run of positions as ids.
+fn ids(start: usize, len: usize) -> Positions {
+    let row: Vec<usize> = (start..start + len).collect();
+    Positions::from_id_rows(&[row]).unwrap()
+}
+
 /// A strip, integers and times agree, for one and several queries and keys.
 #[test]
 fn runs_ids_and_times_give_the_same_distances() {
@@ -40,10 +46,6 @@ fn runs_ids_and_times_give_the_same_distances() {
             .flat_map(|i| (0..k).map(move |j| ((key + j) as f64 - (query + i) as f64) as f32))
             .collect();
         let runs = (Positions::from(query), Positions::from(key));
-        let ids = |start: usize, len: usize| {
-            let row: Vec<usize> = (start..start + len).collect();
-            Positions::from_id_rows(&[row]).unwrap()
-        };
         let times = |start: usize, len: usize| {
             let row: Vec<f64> = (start..start + len).map(|place| place as f64).collect();
             Positions::from_time_rows(&[row]).unwrap()
@@ -98,9 +100,6 @@ fn tables_are_read_alike_in_part_and_whole() {
         let random = |seq| Tensor::<4>::random([1, 2, seq, 3], Distribution::Default, &device);
         let (queries, keys) = (random(q), random(k));
         let x = Tensor::<3>::random([1, q, 6], Distribution::Default, &device);
-        let ids = |start: usize, len: usize| {
-            Positions::from_id_rows(&[(start..start + len).collect::<Vec<_>>()]).unwrap()
-        };
         let runs = (Positions::from(query), Positions::from(key));
         let whole = (ids(query, q), ids(key, k));
         let distances = of((&whole.0, q), (&whole.1, k), &device);
