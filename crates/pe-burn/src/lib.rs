@@ -202,6 +202,9 @@ pub use backend::autodiff;
 #[cfg(feature = "cube")]
 #[doc(hidden)] // likewise
 pub use backend::cube::is_card;
+#[cfg(feature = "flex")]
+#[doc(hidden)] // likewise
+pub use backend::exp;
 #[doc(hidden)] // for pe-lab
 pub use backend::memory::room;
 pub use bias::{

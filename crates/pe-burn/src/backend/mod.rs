@@ -7,6 +7,8 @@ pub mod autodiff;
 #[cfg(feature = "cube")]
 pub(crate) mod cube;
 #[cfg(feature = "flex")]
+mod exp;
+#[cfg(feature = "flex")]
 pub(crate) mod flex;
 #[cfg(all(feature = "std", target_os = "linux"))]
 mod limits;
@@ -14,6 +16,8 @@ pub(crate) mod memory;
 pub(crate) mod threads;
 
 pub(crate) use addend::Addend;
+#[cfg(feature = "flex")]
+pub use exp::exp;
 
 /// Refuses rows of angles that do not fit to an input: kernels take the memory of both by these sizes.
 ///

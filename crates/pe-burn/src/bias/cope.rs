@@ -11,6 +11,8 @@ use super::ScoreBias;
 use super::content::{Sizes, pick_each, score_bias};
 use super::distances::Distances;
 use super::table::{check_table, small};
+#[cfg(feature = "flex")]
+use crate::backend::flex;
 use crate::backend::memory::check_room;
 use crate::error::{PositionError, check_size, module};
 use crate::positions::{Lookup, Positions, Rows};
@@ -128,6 +130,22 @@ pub struct Cope {
     config: CopeConfig,
 }
 
+/// Which keys have no gate, since they come after a query or are padding, `[1 or batch, 1, queries, keys]`.
+fn hidden(
+    queries: &Lookup,
+    keys: &Lookup,
+    device: &Device,
+) -> Result<Tensor<4, Bool>, PositionError> {
+    let later = later(queries, keys, device)?;
+    let Some(padding) = keys.padding(device) else {
+        return Ok(later);
+    };
+    let ([of_later, ..], [of_padding, seq]) = (later.dims(), padding.dims());
+    let shape = [of_later.max(of_padding), 1, queries.seq, seq];
+    let padding = padding.reshape([of_padding, 1, 1, seq]);
+    Ok(later.expand(shape).bool_or(padding.expand(shape)))
+}
+
 /// Which keys come after a query, `[1 or batch, 1, queries, keys]`.
 fn later(
     queries: &Lookup,
@@ -219,6 +237,34 @@ fn sums_to_ends(gates: Tensor<4>, ends: Tensor<2, Int>) -> Tensor<4> {
     sums
 }
 
+/// `products`, `[batch, heads, queries, positions]`, at the positions of the keys: sums, from each key to its end, of gates of
+/// `scores`, `[batch, heads, queries, keys]`, which are multiplied by `scale`. No position is above `last`.
+fn contextual(
+    [scores, products]: [Tensor<4>; 2],
+    (scale, last): (f64, usize),
+    hidden: Tensor<4, Bool>,
+    ends: Option<Tensor<2, Int>>,
+) -> Tensor<4> {
+    let device = scores.device();
+    // σ(x) = (1 + tanh(x/2)) / 2; Burn's sigmoid computes in f32 on some backends, also in f64.
+    let gates = (scores * (0.5 * scale)).tanh() * 0.5 + 0.5;
+    let gates = gates.mask_fill(hidden, 0.0);
+    // The sum over a key and all after it.
+    let position = match ends {
+        None => gates.flip([3]).cumsum(3).flip([3]),
+        Some(ends) => sums_to_ends(gates, ends),
+    };
+    let position = position.clamp(0.0, last as f64);
+    let below = position.clone().detach().floor();
+    // Not rounded up: a whole position would have no slope, and the gates under it no gradient.
+    let above = (below.clone() + 1.0).clamp_max(last as f64);
+    let part = position - below.clone();
+    let counting = counting_type(&device);
+    let at = |whole: Tensor<4>| pick_each(products.clone(), whole.int().cast(counting));
+    let (below, above) = (at(below), at(above));
+    below.clone() + (above - below) * part
+}
+
 impl ScoreBias for Cope {
     fn try_score_bias(
         &self,
@@ -235,35 +281,21 @@ impl ScoreBias for Cope {
         };
         let device = self.embeddings.device();
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (k, k_at)]| {
-            let scores = q.clone().matmul(k.transpose()) / libm::sqrt(d_head as f64);
-            // σ(x) = (1 + tanh(x/2)) / 2; Burn's sigmoid computes in f32 on some backends, also in f64.
-            let gates = (scores * 0.5).tanh() * 0.5 + 0.5;
-            let mut gates = gates.mask_fill(later(&q_at, &k_at, &device)?, 0.0);
-            if let Some(padding) = k_at.padding(&device) {
-                let [rows, keys] = padding.dims();
-                gates = gates.mask_fill(padding.reshape([rows, 1, 1, keys]), 0.0);
-            }
-            // The sum over a key and all after it.
-            let place = match ends(&k_at, &device) {
-                None => gates.flip([3]).cumsum(3).flip([3]),
-                Some(ends) => sums_to_ends(gates, ends),
-            };
-            let last = (positions - 1) as f64;
-            let place = place.clamp(0.0, last);
-
-            // No place is beyond the number of keys, and the next one counts too.
-            let used = positions.min(place.dims()[3] + 2);
-            let embeddings = dequantized(self.embeddings.val()).narrow(1, 0, used);
-            let embeddings = embeddings.cast(q.dtype());
+            let scores = q.clone().matmul(k.transpose());
+            // No position is beyond the number of keys, and the next one counts too.
+            let used = positions.min(scores.dims()[3] + 2);
+            let embeddings = dequantized(self.embeddings.val())
+                .narrow(1, 0, used)
+                .cast(q.dtype());
             let products = q.matmul(embeddings.unsqueeze());
-            let below = place.clone().detach().floor();
-            // Not rounded up: a whole position would have no slope, and the gates under it no gradient.
-            let above = (below.clone() + 1.0).clamp_max(last);
-            let part = place - below.clone();
-            let counting = counting_type(&device);
-            let at = |whole: Tensor<4>| pick_each(products.clone(), whole.int().cast(counting));
-            let (below, above) = (at(below), at(above));
-            Ok(below.clone() + (above - below) * part)
+            let numbers = (1.0 / libm::sqrt(d_head as f64), positions - 1);
+            let hidden = hidden(&q_at, &k_at, &device)?;
+            let ends = ends(&k_at, &device);
+            #[cfg(feature = "flex")]
+            if flex::supports(&scores) {
+                return Ok(flex::contextual([scores, products], numbers, hidden, ends));
+            }
+            Ok(contextual([scores, products], numbers, hidden, ends))
         })
     }
 }
@@ -274,6 +306,9 @@ mod tests {
 
     use alloc::string::ToString;
     use alloc::vec::Vec;
+
+    #[cfg(feature = "flex")]
+    use burn::tensor::{Distribution, FloatDType, TensorData};
 
     use crate::testing::values;
 
@@ -288,6 +323,79 @@ mod tests {
             error(CopeConfig::new(4).with_positions(0)),
             "positions must be at least 1; got 0"
         );
+    }
+
+    /// The kernel in `f32` against the operations in `f64`: bias and gradients, with hidden keys and sums that end, of one set of
+    /// positions for the batch and of one for each row.
+    #[cfg(feature = "flex")]
+    #[test]
+    fn one_pass_equals_the_operations() {
+        let device = Device::flex().autodiff();
+        let cases = [
+            ([1, 1, 1, 1], 2, 5),
+            ([2, 3, 5, 7], 4, 3),
+            ([1, 2, 40, 130], 64, 63),
+            ([3, 2, 300, 40], 42, 63),
+        ];
+        for ([batch, heads, queries, keys], positions, last) in cases {
+            for rows in [1, batch] {
+                let random = |width: usize| {
+                    let shape = [batch, heads, queries, width];
+                    Tensor::<4>::random(shape, Distribution::Normal(0.0, 2.0), &device)
+                };
+                let (scores, products, weights) = (random(keys), random(positions), random(keys));
+                let at = |i: usize| i % keys > i / keys + 3 || i.is_multiple_of(11);
+                let hidden: Vec<bool> = (0..rows * queries * keys).map(at).collect();
+                let hidden = TensorData::new(hidden, [rows, 1, queries, keys]);
+                let hidden = Tensor::<4, Bool>::from_data(hidden, &device.clone().inner());
+                let end = |i: usize| ((i % keys / 9 + 1) * 9).min(keys) as i64;
+                let ends: Vec<i64> = (0..rows * keys).map(end).collect();
+                let ends = TensorData::new(ends, [rows, keys]);
+                let ends = Tensor::<2, Int>::from_data(ends, &device.clone().inner());
+                for ends in [None, Some(ends)] {
+                    let of = |dtype: FloatDType, is_kernel: bool| {
+                        let [scores, products] = [&scores, &products]
+                            .map(|x| x.clone().detach().cast(dtype).require_grad());
+                        let kernel = match is_kernel {
+                            true => flex::contextual,
+                            false => contextual,
+                        };
+                        let (both, numbers) = ([scores.clone(), products.clone()], (0.5, last));
+                        let bias = kernel(both, numbers, hidden.clone(), ends.clone());
+                        let loss = (bias.clone() * weights.clone().cast(dtype)).sum();
+                        let gradients = loss.backward();
+                        let of = |x: &Tensor<4>| numbers_of(x.grad(&gradients).unwrap());
+                        [numbers_of(bias), of(&scores), of(&products)]
+                    };
+                    let found = of(FloatDType::F32, true);
+                    let expected = of(FloatDType::F64, false);
+                    for (found, expected) in found.iter().zip(&expected) {
+                        assert_eq!(found.len(), expected.len());
+                        let largest = expected.iter().fold(1.0_f64, |most, x| most.max(x.abs()));
+                        for (found, expected) in found.iter().zip(expected) {
+                            let error = (found - expected).abs() / largest;
+                            assert!(error < 5e-6, "{found} {expected} {largest}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn numbers_of<const D: usize>(x: Tensor<D>) -> Vec<f64> {
+        x.into_data().iter().collect()
+    }
+
+    /// A score that is no number is none in the bias either, of its key and of those before it.
+    #[test]
+    fn a_score_that_is_no_number_is_not_hidden() {
+        let device = Device::flex();
+        let cope = CopeConfig::new(1).init(&device);
+        let q = Tensor::<4>::ones([1, 1, 1, 1], &device);
+        let k = Tensor::<4>::from_floats([[[[0.0], [f32::NAN], [0.0]]]], &device);
+        let bias = cope.score_bias((&q, &Positions::from(2)), (&k, &Positions::default()));
+        let is_nan: Vec<bool> = values(bias).iter().map(|x| x.is_nan()).collect();
+        assert_eq!(is_nan, [true, true, false]);
     }
 
     /// With embeddings that grow evenly the slope is the same at every position, whole ones too.

@@ -22,7 +22,8 @@ const BURN: &str = "0.22.1";
 ///    sums restart at each document of a packed row.
 /// 7: of a series, a column without a name that counts the rows is not read; `.` is a missing number.
 /// 8: DeBERTa and CoPE multiply queries and keys by the part of their tables that occurs, another rounding.
-const NUMBERS: u32 = 8;
+/// 9: on Flex CoPE's bias is computed by one kernel, which adds gates in `f64`, another rounding.
+const NUMBERS: u32 = 9;
 
 /// A digest of the code that computes the numbers of a trial: sources, data of tasks, and the dependencies that
 /// compute. It also changes with a comment, so that two codes may well give the same numbers.

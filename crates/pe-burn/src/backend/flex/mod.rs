@@ -5,12 +5,14 @@
 // other instruction sets.
 #![allow(clippy::needless_range_loop)]
 
+mod contextual;
 mod pick;
 mod rotation;
 mod sum;
 mod turning;
 mod windows;
 
+pub(crate) use contextual::contextual;
 pub(crate) use pick::pick;
 pub(crate) use rotation::{rotate, rotate_both, rotate_heads};
 pub(crate) use sum::{add, adds};

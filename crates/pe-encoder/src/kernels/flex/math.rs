@@ -2,36 +2,12 @@
 //!
 //! They use no fused multiply-add, which some processors do not have, so that they give the same bits on every processor.
 
-use std::f32::consts::{FRAC_1_SQRT_2, LOG2_E};
-use std::f64::consts::LN_2;
+use std::f32::consts::FRAC_1_SQRT_2;
+
+use pe_burn::exp;
 
 /// The number of partial sums that are taken side by side.
 const LANES: usize = 16;
-
-/// `e^x` with a relative error below 1.2e-7, for `x` up to 88. It is 0 for `x` below -87, where the
-/// exact value is nearly subnormal.
-///
-/// Cody and Waite's range reduction `x = n ln 2 + r` with |r| ≤ ln 2 / 2, the Taylor polynomial of
-/// degree 7 for `e^r`, and `2^n` made from its exponent bits.
-#[inline(always)]
-pub fn exp(x: f32) -> f32 {
-    // Adding 1.5 · 2^23 rounds to an integer, which is then in the low bits of the sum.
-    const ROUND: f32 = 12_582_912.0;
-    const LN_2_HIGH: f32 = 0.693_359_4;
-    const LN_2_LOW: f32 = (LN_2 - LN_2_HIGH as f64) as f32;
-    let shifted = x * LOG2_E + ROUND;
-    let n = shifted - ROUND;
-    let r = x - n * LN_2_HIGH - n * LN_2_LOW;
-    let p = 1.0 / 5_040.0;
-    let p = p * r + 1.0 / 720.0;
-    let p = p * r + 1.0 / 120.0;
-    let p = p * r + 1.0 / 24.0;
-    let p = p * r + 1.0 / 6.0;
-    let p = p * r + 0.5;
-    let p = p * r * r + r + 1.0;
-    let power = f32::from_bits((shifted.to_bits() << 23).wrapping_add(127 << 23));
-    if x < -87.0 { 0.0 } else { p * power }
-}
 
 /// The Gaussian error linear unit x Φ(x) (Hendrycks and Gimpel 2016), and its slope Φ(x) + x φ(x).
 ///
@@ -100,19 +76,6 @@ pub fn largest(row: &[f32]) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn exp_has_the_stated_relative_error() {
-        for i in -87_000..=88_000 {
-            let x = i as f32 / 1_000.0;
-            let exact = f64::from(x).exp();
-            let error = (f64::from(exp(x)) - exact).abs() / exact;
-            assert!(error < 1.2e-7, "e^{x}: {error}");
-        }
-        assert_eq!(exp(0.0), 1.0);
-        assert_eq!([exp(-88.0), exp(-1e9), exp(f32::NEG_INFINITY)], [0.0; 3]);
-        assert!(exp(f32::NAN).is_nan());
-    }
 
     /// The density φ(x) and the distribution function Φ(x) of the normal distribution, the latter by
     /// Simpson's rule.

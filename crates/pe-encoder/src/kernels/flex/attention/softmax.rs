@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use multiversion::multiversion;
+use pe_burn::exp;
 
 use super::parts::{Sees, Spread};
-use crate::kernels::flex::math::{exp, largest, sum};
+use crate::kernels::flex::math::{largest, sum};
 
 /// Some of the rows of the scores of a head.
 #[derive(Clone, Copy)]
