@@ -47,6 +47,12 @@ fn a_paper_gets_tables_methods_sources_and_pictures_without_titles() {
     };
     assert!(title(&titled) && !title(&untitled));
     assert!(untitled.contains("aria-label=\"digits: accuracy after 2 steps\""));
+    // Its own table of results is one that can be judged.
+    let (_, stderr) = well(run_in(folder.path(), "judge s/results.csv"));
+    says(
+        &stderr,
+        &["results.csv: 2 scores, 2 schemes, 1 task, 1 seed"],
+    );
 }
 
 #[test]

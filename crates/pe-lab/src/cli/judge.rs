@@ -15,7 +15,7 @@ pub(super) struct JudgeArgs {
     /// A table (CSV) with the columns scheme, task, seed and score
     ///
     /// It has a row for each score: higher is better, and 1 is the highest. A column length (in tokens) and a column part
-    /// (inside or beyond the lengths of the training) may be there too.
+    /// (inside or beyond the lengths of the training) may be there too. The results.csv of a study is such a table.
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Write a page, pictures and summary.json to this folder

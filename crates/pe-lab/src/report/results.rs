@@ -15,6 +15,8 @@ use crate::task::Score;
 
 /// The columns that a table has to have.
 const NEEDED: [&str; 4] = ["scheme", "task", "seed", "score"];
+/// What the `results.csv` of a study calls the score and the part.
+const OF_STUDY: [(&str, &str); 2] = [("score", "normalized"), ("part", "inside_training")];
 /// The most schemes, tasks and seeds. All pairs of schemes are compared.
 const MOST: usize = 200;
 /// The most characters of a name.
@@ -71,7 +73,8 @@ struct Line {
 impl Results {
     /// Reads a table: CSV with the columns `scheme`, `task`, `seed` and `score` in any order, and `length` and `part`
     /// (`inside` or `beyond` the training lengths) if it has them. Semicolons and tabs separate columns too, and with them numbers
-    /// may have decimal commas. A higher score is better, and 1 is the highest that a score can be.
+    /// may have decimal commas. A higher score is better, and 1 is the highest that a score can be. The `results.csv` of a study
+    /// is such a table too: its normalized scores are judged, and trials that failed have none.
     ///
     /// # Errors
     ///
@@ -162,6 +165,9 @@ fn lines(text: &str) -> Result<(Vec<Line>, Vec<String>), String> {
     let mut lines = Vec::new();
     for record in table.records() {
         let record = record.map_err(|error| error.to_string())?;
+        if columns.has_failed(&record) {
+            continue;
+        }
         let number = record.position().map_or(0, |at| line_of(text, at));
         let line = columns.line(number, &record);
         lines.push(line.map_err(|reason| format!("line {number}: {reason}"))?);
@@ -178,13 +184,20 @@ struct Columns {
     needed: [usize; 4],
     length: Option<usize>,
     part: Option<usize>,
+    /// Why a trial of a study failed.
+    failure: Option<usize>,
     decimal_commas: bool,
 }
 
 impl Columns {
     /// The columns of these names, and the names of those that are not read.
     fn of(names: &[String], decimal_commas: bool) -> Result<(Self, Vec<String>), String> {
-        let place = |name: &str| names.iter().position(|of| of == name);
+        let own = |name: &str| names.iter().position(|of| of == name);
+        let of_study = |name: &str| {
+            let (_, other) = OF_STUDY.iter().find(|(of, _)| *of == name)?;
+            own(other)
+        };
+        let place = |name: &str| own(name).or_else(|| of_study(name));
         let needed = NEEDED.map(|name| place(name).ok_or(name));
         if let Some(name) = needed.iter().find_map(|of| of.err()) {
             return Err(format!(
@@ -196,15 +209,21 @@ impl Columns {
             needed: needed.map(Result::unwrap_or_default),
             length: place("length"),
             part: place("part"),
+            failure: own("failure"),
             decimal_commas,
         };
         let read = |column: &usize| {
-            let others = [columns.length, columns.part];
+            let others = [columns.length, columns.part, columns.failure];
             columns.needed.contains(column) || others.contains(&Some(*column))
         };
         let unread = (0..names.len()).filter(|column| !read(column));
         let unread = unread.map(|column| names[column].clone()).collect();
         Ok((columns, unread))
+    }
+
+    fn has_failed(&self, record: &csv::StringRecord) -> bool {
+        let failure = self.failure.and_then(|column| record.get(column));
+        failure.is_some_and(|reason| !reason.is_empty())
     }
 
     /// The row on the line of this number.
@@ -224,8 +243,8 @@ impl Columns {
                     .ok_or_else(|| wrong("length", text, "a whole number, 1 or more"))?,
             },
             inside: match self.part.map(cell) {
-                None | Some("inside") => true,
-                Some("beyond") => false,
+                None | Some("inside" | "true") => true,
+                Some("beyond" | "false") => false,
                 Some(text) => {
                     let parts = "inside or beyond (the lengths of the training)";
                     return Err(wrong("part", text, parts));
@@ -375,6 +394,21 @@ mod tests {
         let said = results.describe();
         assert_eq!(said[0], "results.csv: 2 scores, 2 schemes, 1 task, 2 seeds");
         assert_eq!(said[1], "not read: the columns note");
+    }
+
+    #[test]
+    fn the_table_of_a_study_is_read_without_what_failed() {
+        let text = "task,scheme,seed,length,inside_training,floor,normalized,failure\n\
+            x,a,1,20,true,0.2,0.375,\nx,a,1,40,false,0.2,-0.25,\nx,b,1,,,,,the loss is no number\n";
+        let results = read(text).unwrap();
+        assert_eq!(results.runs.len(), 1);
+        let scores = &results.runs[0].measures.scores;
+        let scores: Vec<_> = scores
+            .iter()
+            .map(|of| (of.length, of.inside, of.score.value()))
+            .collect();
+        assert_eq!(scores, [(20, true, 0.375), (40, false, -0.25)]);
+        assert_eq!(results.about.unread, ["floor"]);
     }
 
     /// Tables with `;` between their lines, each with the line that is named and what is said of it.
