@@ -99,11 +99,19 @@ const HALVES: [(FloatDType, f32); 2] = [
     (FloatDType::BF16, 1.0 / 256.0),
 ];
 
-/// The largest difference between two tensors of one shape.
+/// The largest difference between two tensors of one shape; NaN if a number is missing in one of them.
 fn distance<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> f32 {
     assert_eq!(a.dims(), b.dims());
     let pairs = values(a).into_iter().zip(values(b));
-    pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+    largest(pairs.map(|(a, b)| if a == b { 0.0 } else { (a - b).abs() }))
+}
+
+/// The largest of some differences, or NaN if one is: `f32::max` would skip it.
+fn largest(apart: impl Iterator<Item = f32>) -> f32 {
+    apart.fold(0.0, |most: f32, x| match most.is_nan() || x <= most {
+        true => most,
+        false => x,
+    })
 }
 
 /// What `tests/peers` holds of other libraries.

@@ -82,6 +82,7 @@ impl Pairs {
         let of_offset = scores.chunks(self.places.len());
         of_offset
             .flat_map(|scores| scores.iter().map(|score| (score - scores[0]).abs() / size))
+            .inspect(|apart| assert!(apart.is_finite(), "{apart}"))
             .fold(0.0, f64::max)
     }
 }

@@ -304,10 +304,7 @@ mod tests {
         let packed = learned.rotate_packed(qkv, [1, 1], &at);
         let packed = gradients((apart(packed.clone(), 0), apart(packed, 1)));
         for (found, of_sides) in [both, packed] {
-            let near = |a: &[f32], b: &[f32]| {
-                let apart = a.iter().zip(b).map(|(a, b)| (a - b).abs());
-                a.len() == b.len() && apart.fold(0.0, f32::max) < 1e-4
-            };
+            let near = |a: &[f32], b: &[f32]| crate::testing::apart(a, b) < 1e-4;
             assert!(near(&expected, &found), "{expected:?} {found:?}");
             assert!(near(&sides[0], &of_sides[0]) && near(&sides[1], &of_sides[1]));
         }

@@ -227,8 +227,10 @@ fn difference_of(
                     .iter()
                     .zip(theirs)
                     .map(|(a, b)| (a - b).abs() / largest);
+                // `max` skips NaN.
+                let is_whole = off.clone().all(f32::is_finite);
                 let worst = off.fold(0.0_f32, f32::max);
-                if worst > 1e-6 || !worst.is_finite() {
+                if worst > 1e-6 || !is_whole {
                     let rotary = &layer.rotary;
                     return Ok(Some(format!(
                         "layer {i}, position {n}: off by {worst:e} with {rotary:?}, {:?}",

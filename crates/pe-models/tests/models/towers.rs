@@ -117,7 +117,11 @@ fn distance(case: &Case) -> Result<f64, String> {
         .iter()
         .zip(case.rotated.concat())
         .map(|(a, b)| (a - b).abs());
-    Ok(off.fold(0.0_f64, f64::max) / largest)
+    // `max` skips NaN.
+    match off.clone().all(f64::is_finite) {
+        true => Ok(off.fold(0.0_f64, f64::max) / largest),
+        false => Err("a number is missing".into()),
+    }
 }
 
 /// Every tower of transformers that rotates is read as its own code reads it, or is refused with a reason.

@@ -266,9 +266,7 @@ mod tests {
 
     use burn::tensor::{Device, Distribution};
 
-    fn values(x: Tensor<3>) -> Vec<f32> {
-        x.into_data().iter().collect()
-    }
+    use crate::testing::{apart, values};
 
     fn encoded<'a>(encoding: &Tensor<3>) -> Addend<'a> {
         Addend::Tensor(encoding.clone())
@@ -405,13 +403,6 @@ mod tests {
             };
             let ours = gradients(&|x, encoding| add(x, Addend::Tensor(encoding), Some(2.0)));
             let burns = gradients(&|x, encoding| x.mul_scalar(2.0).add(encoding));
-            let apart = |a: &[f32], b: &[f32]| {
-                assert_eq!(a.len(), b.len());
-                a.iter()
-                    .zip(b)
-                    .map(|(a, b)| (a - b).abs())
-                    .fold(0.0, f32::max)
-            };
             assert!(apart(&ours.0, &burns.0) < 1e-6);
             assert!(apart(&ours.2, &burns.2) < 1e-5);
             assert_eq!(ours.1, burns.1);
