@@ -462,7 +462,6 @@ mod tests {
         assert_eq!(found[9..12], [1.5, 1.0, 0.5]);
     }
 
-    /// A document of one token, and padding behind it.
     /// 4,000 tokens of another document behind three change nothing: their gates sum up to 2,000, whose neighbours among
     /// numbers of 32 bits are 1.2e-4 away.
     #[test]

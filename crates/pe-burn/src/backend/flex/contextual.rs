@@ -101,17 +101,11 @@ impl Contextual {
         let write = |out: &mut [MaybeUninit<f32>]| {
             let pieces = out.chunks_mut(lines * keys).enumerate();
             threads::for_each(pieces, |(piece, out)| {
-                let (mut gates, mut slopes) = (vec![0.0; keys], vec![0.0; keys]);
+                let mut gates = Gates::of(keys);
                 for (out, line) in out.chunks_exact_mut(keys).zip(piece * lines..) {
                     let line = self.line(line);
-                    open(
-                        line.scores,
-                        line.hidden,
-                        self.scale,
-                        &mut gates,
-                        &mut slopes,
-                    );
-                    line.positions(&gates, self.last, |key, [below, above], part| {
+                    gates.open(&line, self.scale);
+                    line.positions(&gates.values, self.last, |key, [below, above], part| {
                         out[key].write(below.1 + (above.1 - below.1) * part);
                     });
                 }
@@ -124,6 +118,25 @@ impl Contextual {
 
 fn numbers(tensor: &FlexTensor) -> &[f32] {
     tensor.as_slice().expect("contiguous")
+}
+
+/// The gates of a line, in memory that the lines of a piece share.
+struct Gates {
+    values: Vec<f32>,
+    /// How much each changes with its score.
+    slopes: Vec<f32>,
+}
+
+impl Gates {
+    fn of(keys: usize) -> Self {
+        let [values, slopes] = [(); 2].map(|()| vec![0.0; keys]);
+        Self { values, slopes }
+    }
+
+    fn open(&mut self, line: &Line<'_>, scale: f32) {
+        let Self { values, slopes } = self;
+        open(line.scores, line.hidden, scale, values, slopes);
+    }
 }
 
 impl Line<'_> {
@@ -184,20 +197,14 @@ impl Operation<Flex, 2> for Contextual {
         let pieces = of_scores.chunks_mut(lines * keys);
         let pieces = pieces.zip(of_products.chunks_mut(lines * positions));
         threads::for_each(pieces.enumerate(), |(piece, (of_scores, of_products))| {
-            let (mut gates, mut slopes) = (vec![0.0; keys], vec![0.0; keys]);
+            let mut gates = Gates::of(keys);
             let of_lines = of_scores.chunks_exact_mut(keys);
             let of_lines = of_lines.zip(of_products.chunks_exact_mut(positions));
             for ((of_scores, of_products), number) in of_lines.zip(piece * lines..) {
                 let line = self.line(number);
                 let gradient = &numbers(&gradient)[number * keys..][..keys];
-                open(
-                    line.scores,
-                    line.hidden,
-                    self.scale,
-                    &mut gates,
-                    &mut slopes,
-                );
-                line.positions(&gates, self.last, |key, [below, above], part| {
+                gates.open(&line, self.scale);
+                line.positions(&gates.values, self.last, |key, [below, above], part| {
                     let gradient = gradient[key];
                     of_products[below.0] += (1.0 - part) * gradient;
                     of_products[above.0] += part * gradient;
@@ -206,7 +213,7 @@ impl Operation<Flex, 2> for Contextual {
                 let mut sum = 0.0_f64;
                 for (key, of_score) in of_scores.iter_mut().enumerate() {
                     sum += f64::from(*of_score);
-                    *of_score = sum as f32 * slopes[key];
+                    *of_score = sum as f32 * gates.slopes[key];
                     if line.is_last(key) {
                         sum = 0.0;
                     }
