@@ -2,7 +2,7 @@
 //! change takes less than 50 ms.
 //!
 //! The programs that it offers are in `samples`, compiled with this test. After an intended change write them with
-//! `UPDATE_GOLDEN=1 cargo test -p pe-lab --test explorer samples`.
+//! `UPDATE_GOLDEN=1 cargo test --workspace --test explorer -- samples`.
 
 mod samples;
 mod served;

@@ -1,0 +1,185 @@
+//! What is around a study: help, completions, the manual, quiet and JSON output, the browser.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::{SMALL, ended, lab, refused, says, succeeds, well};
+
+fn tiny(flags: &[&str], out: &Path) -> (i32, String, String) {
+    let mut command = lab();
+    command.args([
+        "compare",
+        "--tasks",
+        " digits ",
+        "--schemes",
+        "none, learned",
+        "--seeds",
+        "1",
+    ]);
+    command.args(SMALL).args(["--steps", "2", "--out"]);
+    ended(command.arg(out).args(flags))
+}
+
+#[test]
+fn quiet_prints_the_report_alone_and_json_the_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let (code, stdout, stderr) = tiny(&["--quiet"], &out);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    assert!(
+        stdout.starts_with("One seed proves nothing, whatever the scores: at least 3 are needed"),
+        "{stdout}"
+    );
+    assert!(stdout.lines().count() <= 25, "{stdout}");
+    assert!(stdout.trim_end().ends_with("files beside it"), "{stdout}");
+    let long = stdout
+        .lines()
+        .find(|line| line.chars().count() > 80 && !line.starts_with("wrote"));
+    assert_eq!(long, None, "{stdout}");
+    let (json, _) = well(tiny(&["--json"], &out));
+    let printed: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let written = fs::read_to_string(out.join("summary.json")).unwrap();
+    assert_eq!(
+        printed,
+        serde_json::from_str::<serde_json::Value>(&written).unwrap()
+    );
+    let name = out.to_string_lossy().into_owned();
+    let (_, reported, _) = ended(lab().args(["report", &name, "--json"]));
+    assert_eq!(reported, json);
+    // A report does not take the place of another study's.
+    let other = folder.path().join("other");
+    assert_eq!(tiny(&["-q"], &other).0, 0);
+    refused(
+        ended(lab().args(["report", &name, "--out"]).arg(&other)),
+        2,
+        &["holds a study of its own"],
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn open_hands_the_page_to_the_program_of_the_system() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let (out, bin) = (folder.path().join("study"), folder.path().join("bin"));
+    fs::create_dir(&bin).unwrap();
+    let (opener, told) = (bin.join("xdg-open"), folder.path().join("told"));
+    fs::write(
+        &opener,
+        format!("#!/bin/sh\necho \"$1\" > '{}'\n", told.display()),
+    )
+    .unwrap();
+    fs::set_permissions(&opener, fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(tiny(&["-q"], &out).0, 0);
+    let (code, _, stderr) = ended(
+        lab()
+            .arg("report")
+            .arg(&out)
+            .arg("--open")
+            .env("PATH", format!("{}:/bin:/usr/bin", bin.display())),
+    );
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    let page = out.join("report.html").display().to_string();
+    assert_eq!(fs::read_to_string(&told).unwrap().trim(), page);
+    // Without such a program the report is there all the same.
+    let empty = folder.path().join("empty");
+    let (_, stderr) = succeeds(
+        lab()
+            .arg("report")
+            .arg(&out)
+            .arg("--open")
+            .env("PATH", &empty),
+    );
+    assert!(stderr.contains("was not opened: xdg-open"), "{stderr}");
+}
+
+#[test]
+fn help_lists_the_keys_and_completions_know_the_names() {
+    let (help, _) = succeeds(lab().args(["compare", "--help"]));
+    says(
+        &help,
+        &[
+            "see `pe-lab schemes`",
+            "[possible values: quick, standard, full, lm]",
+            "[possible values: cells, words, characters, bytes, u16, u32, numbers, FILE]",
+            "input_ids",
+            "{\"label\": \"x\", \"text\": \"a b\"}",
+            "--no-beyond",
+            "--skip-bad",
+        ],
+    );
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let (script, _) = succeeds(lab().args(["completions", shell]));
+        says(&script, &["pe-lab", "predict", "skip-bad"]);
+        // The shells that complete values know the schemes.
+        if ["bash", "zsh", "fish"].contains(&shell) {
+            assert!(script.contains("randomized_rotary"), "{shell}");
+        }
+    }
+    refused(ended(lab().args(["completions", "tcsh"])), 2, &["bash"]);
+}
+
+#[test]
+fn the_manual_is_printed_or_written_for_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let (page, _) = succeeds(lab().arg("man"));
+    assert!(
+        page.contains(".TH pe-lab 1") && page.contains("Exit codes"),
+        "{page:.300}"
+    );
+    let out = folder.path().join("man");
+    assert_eq!(ended(lab().args(["man", "--out"]).arg(&out)).0, 0);
+    for name in [
+        "pe-lab.1",
+        "pe-lab-compare.1",
+        "pe-lab-predict.1",
+        "pe-lab-plot-curves.1",
+    ] {
+        let page = fs::read_to_string(out.join(name)).unwrap();
+        assert!(page.contains(".TH"), "{name}");
+    }
+    assert!(
+        !out.join("pe-lab-trial.1").exists(),
+        "the worker's command is hidden"
+    );
+}
+
+/// On a terminal, which the program `script` plays, there are colours unless NO_COLOR is set.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_color_turns_colours_off_on_a_terminal() {
+    let program = assert_cmd::cargo::cargo_bin!("pe-lab")
+        .display()
+        .to_string();
+    let said = |no_color: Option<&str>| {
+        let mut command = std::process::Command::new("script");
+        command.args([
+            "-qec",
+            &format!("{program} compare --nonsense"),
+            "/dev/null",
+        ]);
+        command
+            .env("TERM", "xterm-256color")
+            .env_remove("NO_COLOR")
+            .env_remove("CLICOLOR");
+        if let Some(value) = no_color {
+            command.env("NO_COLOR", value);
+        }
+        let output = command.stdin(std::process::Stdio::null()).output().ok()?;
+        Some(String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let Some(coloured) = said(None) else {
+        eprintln!("skipped: there is no program `script`");
+        return;
+    };
+    assert!(
+        coloured.contains("--nonsense") && coloured.contains("\u{1b}["),
+        "{coloured:?}"
+    );
+    let plain = said(Some("1")).unwrap();
+    assert!(
+        plain.contains("--nonsense") && !plain.contains("\u{1b}["),
+        "{plain:?}"
+    );
+}

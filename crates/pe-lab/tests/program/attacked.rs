@@ -1,0 +1,428 @@
+//! Signals, closed terminals, full disks, private data, and study folders from somebody else.
+
+use crate::rows;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use crate::common::{self, SMALL, behind, refused, send, succeeds};
+
+/// Two short trials, one after the other.
+fn study(out: &Path) -> Command {
+    with_steps("12", out)
+}
+
+/// With enough steps, the second trial still runs when a signal is sent after the first.
+fn with_steps(steps: &str, out: &Path) -> Command {
+    let flags = "--schemes none,learned --seeds 1 --jobs 1 --batch-size 16 --steps";
+    common::digits(&format!("{flags} {steps}"), out)
+}
+
+fn finished(out: &Path) -> bool {
+    out.join("report.html").exists()
+}
+
+#[test]
+fn a_study_behind_nohup_outlives_its_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    for (setup, code) in [("trap '' HUP", 0), (":", 1)] {
+        let out = folder.path().join(code.to_string());
+        let mut command = behind(setup, &with_steps("300", &out));
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = child.spawn().unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        // Read on, so that the pipe stays open.
+        for line in lines.map_while(Result::ok) {
+            if line.contains("accuracy by length") && line.trim_start().starts_with("1/") {
+                send("-HUP", &child.id().to_string());
+            }
+        }
+        assert_eq!(child.wait().unwrap().code(), Some(code));
+        assert_eq!(finished(&out), code == 0);
+    }
+}
+
+#[test]
+fn ctrl_c_in_a_terminal_stores_no_failure() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let mut command = with_steps("300", &out);
+    let mut child = command
+        .process_group(0)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("accuracy by length")));
+    send("-INT", &format!("-{}", child.id()));
+    lines.for_each(drop);
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    for trial in fs::read_dir(out.join("trials")).unwrap() {
+        assert!(!trial.unwrap().path().join("failure.json").exists());
+    }
+}
+
+#[test]
+fn a_study_that_nobody_watches_writes_its_report() {
+    let folder = tempfile::tempdir().unwrap();
+    // A reader that has gone, and a disk that is full.
+    let out = folder.path().join("gone");
+    let mut command = study(&out);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = child.spawn().unwrap();
+    drop(child.stderr.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(finished(&out));
+    if Path::new("/dev/full").exists() {
+        let out = folder.path().join("full");
+        let mut command = behind("exec 2>/dev/full", &study(&out));
+        assert_eq!(
+            command.stdout(Stdio::null()).status().unwrap().code(),
+            Some(0)
+        );
+        assert!(finished(&out));
+        // Where the report cannot be printed the program says so, and the files are there.
+        fs::remove_file(out.join("report.html")).unwrap();
+        refused(
+            common::ended(&mut behind("exec >/dev/full", &study(&out))),
+            1,
+            &["standard output: No space left"],
+        );
+        assert!(finished(&out));
+    }
+}
+
+/// Every file and folder in a folder, and the folder itself.
+fn everything(folder: &Path) -> Vec<PathBuf> {
+    let mut all = vec![folder.to_path_buf()];
+    let mut next = 0;
+    while next < all.len() {
+        if all[next].is_dir() {
+            let entries = fs::read_dir(&all[next]).unwrap();
+            all.extend(entries.map(|entry| entry.unwrap().path()));
+        }
+        next += 1;
+    }
+    all
+}
+
+#[test]
+fn a_study_of_private_data_is_private() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("patients.csv");
+    rows::write_rows(&file);
+    for (mode, others) in [(0o600, 0o077), (0o640, 0o027), (0o4644, 0o7022)] {
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        let out = folder.path().join(format!("{mode:o}"));
+        let command = rows::of_data(&file, &out);
+        succeeds(&mut behind("umask 022", &command));
+        let all = everything(&out);
+        assert!(all.iter().any(|path| path.ends_with("summary.json")));
+        for path in all {
+            let of = fs::metadata(&path).unwrap().permissions().mode();
+            let forbidden = if path.is_dir() {
+                others & 0o007
+            } else {
+                others
+            };
+            assert_eq!(of & forbidden, 0, "{mode:o} {}: {of:o}", path.display());
+        }
+    }
+}
+
+#[test]
+fn what_a_killed_process_left_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let trial = out.join("trials/digits-none-1");
+    fs::create_dir_all(&out).unwrap();
+    let left = [
+        out.join(".pe-lab-unfinished-000000000000000a"),
+        trial.join(".pe-lab-unfinished-000000000000000b"),
+    ];
+    fs::write(&left[0], "{").unwrap();
+    assert_eq!(common::ended(&mut study(&out)).0, 0);
+    assert!(!left[0].exists());
+    fs::write(&left[1], "{").unwrap();
+    assert_eq!(common::ended(&mut study(&out)).0, 0);
+    assert!(!left[1].exists());
+    // The same of a copy of a data file, and of the checkpoint of a training.
+    let file = folder.path().join("rows.csv");
+    rows::write_rows(&file);
+    let out = folder.path().join("of-data");
+    assert_eq!(common::ended(&mut rows::of_data(&file, &out)).0, 0);
+    let left = out.join("data/.pe-lab-unfinished-000000000000000c");
+    fs::write(&left, "{").unwrap();
+    assert_eq!(common::ended(&mut rows::of_data(&file, &out)).0, 0);
+    assert!(!left.exists());
+    let out = folder.path().join("training");
+    let train = |more: &[&str]| {
+        let mut command = common::lab();
+        command.arg("train").args(more).arg("--out").arg(&out);
+        common::ended(&mut command).0
+    };
+    let begun = [&SMALL[..], &["--task", "digits", "--steps", "3"]].concat();
+    assert_eq!(train(&begun), 0);
+    fs::remove_file(out.join("result.json")).unwrap();
+    let left = out.join("checkpoint/.pe-lab-unfinished-000000000000000d");
+    fs::write(&left, "{").unwrap();
+    assert_eq!(train(&["--resume"]), 0);
+    assert!(!left.exists());
+}
+
+#[test]
+fn links_in_a_study_lead_nowhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let precious = folder.path().join("precious");
+    for name in ["study.lock", "trials/digits-none-1/worker.log"] {
+        fs::write(&precious, "mine").unwrap();
+        let out = folder.path().join(name.replace('/', "-"));
+        succeeds(&mut study(&out));
+        fs::remove_dir_all(out.join("trials/digits-none-1")).unwrap();
+        fs::create_dir(out.join("trials/digits-none-1")).unwrap();
+        let _ = fs::remove_file(out.join(name));
+        symlink(&precious, out.join(name)).unwrap();
+        refused(common::ended(&mut study(&out)), 1, &[name]);
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
+    }
+}
+
+#[test]
+fn a_study_from_somebody_else_reads_nothing_outside_of_its_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.csv");
+    rows::write_rows(&file);
+    let out = folder.path().join("study");
+    succeeds(&mut rows::of_data(&file, &out));
+    let report = || common::ended(common::lab().arg("report").arg(&out));
+    let spec = fs::read_to_string(out.join("study.json")).unwrap();
+    for path in ["/dev/zero", "../x.csv", "/etc/passwd", ".."] {
+        let other = spec.replace("\"x.csv\"", &format!("\"{path}\""));
+        assert_ne!(other, spec);
+        fs::write(out.join("study.json"), other).unwrap();
+        refused(report(), 2, &[path, "without a folder"]);
+    }
+    fs::write(out.join("study.json"), &spec).unwrap();
+    // The copy is a link, a pipe or another file.
+    let copy = out.join("data/x.csv");
+    let replace: [&dyn Fn(); 3] = [
+        &|| symlink("/dev/zero", &copy).unwrap(),
+        &|| {
+            assert!(
+                Command::new("mkfifo")
+                    .arg(&copy)
+                    .status()
+                    .unwrap()
+                    .success()
+            )
+        },
+        &|| fs::write(&copy, "label,text\n").unwrap(),
+    ];
+    for replace in replace {
+        let _ = fs::remove_file(&copy);
+        replace();
+        refused(report(), 1, &["has changed since the study was made"]);
+    }
+}
+
+#[test]
+fn an_empty_plan_does_not_ask_for_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("study.toml");
+    for text in ["", "# nothing\n"] {
+        fs::write(&plan, text).unwrap();
+        let mut command = common::lab();
+        command.args(["compare", "--dry-run", "--study"]).arg(&plan);
+        refused(
+            common::ended(command.current_dir(folder.path())),
+            2,
+            &["it is empty"],
+        );
+    }
+}
+
+#[test]
+fn a_training_on_a_full_disk_can_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("training");
+    let mut command = common::lab();
+    command.args(["train", "--task", "digits", "--steps", "60"]);
+    command.args(SMALL).arg("--out").arg(&out);
+    // No file may be larger than 16 blocks; a checkpoint is.
+    let mut limited = behind("trap '' XFSZ; ulimit -f 16", &command);
+    let (code, _, stderr) = common::ended(&mut limited);
+    assert_eq!(code, 1, "{stderr}");
+    assert!(!out.join("result.json").exists());
+    let mut again = common::lab();
+    again.args(["train", "--resume", "--out"]).arg(&out);
+    succeeds(&mut again);
+    assert!(out.join("result.json").exists());
+}
+
+#[test]
+fn a_training_stopped_while_it_copies_its_data_starts_or_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("training");
+    let train = |data: Option<&Path>| {
+        let mut command = common::lab();
+        command.arg("train");
+        match data {
+            Some(data) => command
+                .args(SMALL)
+                .args(match data.ends_with("ids.u16.bin") {
+                    true => &["--train-length", "16"][..],
+                    false => &[],
+                })
+                .args(["--steps", "3", "--data"])
+                .arg(data),
+            None => command.arg("--resume"),
+        };
+        command.arg("--out").arg(&out);
+        command
+    };
+    // No file may be larger than 8 blocks; the data are.
+    let rows = folder.path().join("rows.csv");
+    let lines = (0..2_000).map(|i| format!("well,a b {i}\nill,b a {i}\n"));
+    fs::write(&rows, format!("label,text\n{}", lines.collect::<String>())).unwrap();
+    let limited = &mut behind("trap '' XFSZ; ulimit -f 8", &train(Some(&rows)));
+    let (code, _, stderr) = common::ended(limited);
+    assert_eq!(code, 1, "{stderr}");
+    assert!(!out.join("spec.json").exists());
+    succeeds(&mut train(Some(&rows)));
+    // Killed at several moments of the copy.
+    let ids = folder.path().join("ids.u16.bin");
+    let tokens = (0..8_000_000_u64).flat_map(|i| ((i * i / 7 % 50) as u16).to_le_bytes());
+    fs::write(&ids, tokens.collect::<Vec<u8>>()).unwrap();
+    let mut copying = 0;
+    for wait in [0, 3, 10, 30] {
+        fs::remove_dir_all(&out).unwrap();
+        let mut command = train(Some(&ids));
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        while !out.join("data").exists() {
+            assert_eq!(child.try_wait().unwrap(), None);
+        }
+        thread::sleep(Duration::from_millis(wait));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let has_begun = out.join("spec.json").exists();
+        copying += u32::from(!has_begun);
+        let mut again = train((!has_begun).then_some(&*ids));
+        succeeds(&mut again);
+        assert!(out.join("result.json").exists());
+    }
+    assert!(copying > 0, "it was killed while it copied");
+    // A folder of that name that no start has left is of somebody else.
+    fs::remove_dir_all(&out).unwrap();
+    fs::create_dir_all(out.join("data")).unwrap();
+    fs::write(out.join("data/notes.txt"), "mine").unwrap();
+    let (code, _, stderr) = common::ended(&mut train(Some(&rows)));
+    assert!(code == 2 && stderr.contains("is not empty"), "{stderr}");
+    assert_eq!(
+        fs::read_to_string(out.join("data/notes.txt")).unwrap(),
+        "mine"
+    );
+}
+
+#[test]
+fn what_is_made_of_a_private_folder_of_images_is_private() {
+    let folder = tempfile::tempdir().unwrap();
+    let images = folder.path().join("images");
+    for (class, bright) in [("above", 200), ("below", 30)] {
+        fs::create_dir_all(images.join(class)).unwrap();
+        for number in 0..40_u8 {
+            let image = image::GrayImage::from_fn(8, 8, |x, y| {
+                image::Luma([bright + ((x * 3 + y * u32::from(number)) % 40) as u8])
+            });
+            let file = images.join(class).join(format!("{number}.png"));
+            image.save(file).unwrap();
+        }
+    }
+    let set = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    set(&images, 0o755);
+    for (mode, others) in [(0o755, 0), (0o750, 0o007), (0o700, 0o077)] {
+        set(&images.join("below"), mode);
+        let out = folder.path().join(format!("{mode:o}"));
+        let command = rows::of_data(&images, &out);
+        succeeds(&mut behind("umask 022", &command));
+        let report = out.join("report.html");
+        let of_report = fs::metadata(&report).unwrap().permissions().mode();
+        assert_eq!(of_report & 0o044, 0o044 & !others, "{mode:o}");
+        for path in everything(&out) {
+            let of = fs::metadata(&path).unwrap().permissions().mode();
+            assert_eq!(of & others, 0, "{mode:o} {}: {of:o}", path.display());
+        }
+    }
+}
+
+/// 65,536 sequences of 512 tokens and a vocabulary of 65,536 take 26 TB.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_vocabulary_that_takes_more_than_the_memory_is_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let ids = folder.path().join("ids.bin");
+    let tokens = (0..40_000_u32).map(|i| if i == 7 { 65_535 } else { (i % 9) as u16 });
+    fs::write(&ids, tokens.flat_map(u16::to_le_bytes).collect::<Vec<_>>()).unwrap();
+    let out = folder.path().join("out");
+    let refused = |command: &str, sizes: &[&str]| {
+        let mut lab = common::lab();
+        lab.args([
+            command,
+            "--tokens",
+            "u16",
+            "--steps",
+            "1",
+            "--train-length",
+            "512",
+        ]);
+        lab.args(sizes)
+            .arg("--data")
+            .arg(&ids)
+            .arg("--out")
+            .arg(&out);
+        let (code, _, stderr) = common::ended(&mut lab);
+        let is_told = stderr.contains("takes at least 26,388,279,066,624 bytes of memory, and ");
+        assert!(code == 2 && is_told, "{command}: {code}: {stderr}");
+        assert!(!out.join("trials").exists() && !out.join("spec.json").exists());
+    };
+    let many = ["--batch-size", "65536"];
+    refused(
+        "compare",
+        &[&many[..], &["--seeds", "1", "--jobs", "1"]].concat(),
+    );
+    refused("train", &many);
+}
+
+/// With `RUST_BACKTRACE=1` a panic writes where it happened, which takes memory.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_without_memory_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut ended_itself, mut has_enough) = (0, 0);
+    for megabytes in (40..160).step_by(3) {
+        let out = folder.path().join(megabytes.to_string());
+        let mut train = common::lab();
+        train.args(["train", "--task", "digits", "--steps", "1"]);
+        train.args(SMALL).arg("--out").arg(&out);
+        let mut limited = behind(&format!("ulimit -v {}", megabytes << 10), &train);
+        limited.env("RUST_BACKTRACE", "1");
+        limited.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = limited.spawn().unwrap();
+        let code = common::end_of(&mut child, 60);
+        assert!(code.is_some(), "it hangs with {megabytes} MiB");
+        ended_itself += u32::from(code == Some(1));
+        has_enough += u32::from(code == Some(0));
+        // With more it has enough too.
+        if has_enough == 3 {
+            break;
+        }
+    }
+    assert!(ended_itself > 0);
+}

@@ -1,0 +1,322 @@
+//! Decoders: answers that are written after their prompts, of the laboratory's tasks and of a person's own rows.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::{NO_TRIAL, SMALL, good_in as good, json, numbers, run_in as ran, says};
+use pe_lab::ask::{ModelSpec, Scheme, Tasks};
+use pe_lab::door::Entry;
+use pe_lab::learn::{Keep, Model, evaluate, generate};
+use pe_lab::task::Prompted;
+use serde_json::Value;
+
+#[track_caller]
+fn small(folder: &Path, line: &str) -> (String, String) {
+    let line = format!("{line} {} --batch-size 16", SMALL.join(" "));
+    good(folder, &line)
+}
+
+fn refused(folder: &Path, line: &str) -> String {
+    let (code, stdout, stderr) = ran(folder, line);
+    assert_eq!(code, 2, "{line}: {stdout}{stderr}");
+    assert!(!folder.join("s").exists(), "{line}");
+    stderr
+}
+
+#[test]
+fn a_study_of_decoders_is_planned_run_reported_grown_and_merged() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    // A file says it as the flag does, and steps go by the name that a person writes.
+    let study = "schemes = [\"none\", \"rotary\"]\ntasks = [\"addition\", \"majority\"]\ncausal = true\nseeds = 2\n\
+                 steps = { addition = 4, majority = 3 }\n";
+    fs::write(at.join("plan.toml"), study).unwrap();
+    let (stdout, stderr) = small(at, "compare --study plan.toml --out s --dry-run");
+    assert!(stdout.contains("on this machine"), "{stdout}");
+    says(
+        &stderr,
+        &["addition(causal) for 4 steps, majority(causal) for 3 steps"],
+    );
+    assert!(!at.join("s").exists());
+    let (stdout, _) = small(at, "compare --study plan.toml --out s --details");
+    assert!(stdout.contains("exact match"), "{stdout}");
+    let result = json(&at.join("s/trials/addition(causal)-rotary-1/result.json"));
+    let scores = result["outcome"]["finished"]["scores"].as_array().unwrap();
+    assert_eq!(scores.len(), 8);
+    for score in scores {
+        let exact = score["exact_match"].as_f64().unwrap();
+        assert_eq!(score["exact"].as_f64(), Some(exact));
+        // One answer of 512 is the smallest part.
+        assert_eq!((exact * 512.0).fract(), 0.0);
+    }
+    let page = fs::read_to_string(at.join("s/report.html")).unwrap();
+    says(
+        &page,
+        &[
+            "exact match",
+            "the sum after `a+b=`",
+            "always the most frequent answer of the test",
+        ],
+    );
+    // What is there is kept, and the encoder's task is another one.
+    let (_, stderr) = small(
+        at,
+        "compare --out s --tasks majority --seeds 2 --steps 3 --schemes none,rotary",
+    );
+    says(
+        &stderr,
+        &["8 of them are there already and are kept; 4 are new"],
+    );
+    // In parts, on several machines.
+    for part in ["0/2", "1/2"] {
+        let out = format!("part-{}", &part[..1]);
+        small(
+            at,
+            &format!("compare --study plan.toml --out {out} --shard {part}"),
+        );
+    }
+    small(at, "compare --study plan.toml --out again");
+    good(at, "merge part-0 part-1 --out merged");
+    assert_eq!(numbers(&at.join("merged")), numbers(&at.join("again")));
+    // The report from the files, and costs with the time of a token that is decoded.
+    good(at, "report again");
+    small(
+        at,
+        "compare --causal --tasks addition --schemes rotary --seeds 1, --steps 2 --costs --out c",
+    );
+    let costs = json(&at.join("c/costs.json"));
+    assert_eq!(costs["task"], "addition(causal)");
+    for at in costs["schemes"][0]["at"].as_array().unwrap() {
+        assert!(at["decode_ms"].as_f64().unwrap() > 0.0, "{costs}");
+    }
+}
+
+#[test]
+fn rates_and_steps_are_chosen_and_a_training_goes_on_as_if_it_had_not_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let flags = "--causal --tasks addition,first_eq_last --schemes none --seeds 1,";
+    small(
+        at,
+        &format!("compare --out s --tune 3 --steps auto:2..4 {flags}"),
+    );
+    let spec = json(&at.join("s/study.json"));
+    assert_eq!(
+        spec["tune"]["chosen"].as_array().unwrap().len(),
+        2,
+        "{spec}"
+    );
+    // Dropout draws random numbers, which are those of each step and not of what ran before it.
+    for out in ["whole", "again"] {
+        let flags = "--causal --task addition --dropout 0.2 --steps 100";
+        small(at, &format!("train {flags} --out {out}"));
+    }
+    let losses =
+        |out: &str| json(&at.join(out).join("result.json"))["outcome"]["finished"]["curve"].clone();
+    assert_eq!(losses("whole"), losses("again"));
+    // As if it was stopped after its last checkpoint.
+    fs::remove_file(at.join("again/result.json")).unwrap();
+    let (_, stderr) = good(at, "train --resume --out again");
+    assert!(stderr.contains("from step 50 on"), "{stderr}");
+    assert_eq!(losses("whole"), losses("again"));
+}
+
+#[test]
+fn what_no_decoder_can_have_is_refused_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::write(at.join("table.csv"), "when,sales\n1,2\n2,3\n").unwrap();
+    fs::write(at.join("novel.txt"), "A text.\n".repeat(600)).unwrap();
+    fs::create_dir(at.join("images")).unwrap();
+    fs::write(
+        at.join("rows.csv"),
+        "label,text\nx,a b\n".to_string() + &"y,b a\n".repeat(30),
+    )
+    .unwrap();
+    for (arguments, reason) in [
+        (
+            "--tasks digits",
+            "digits cannot be a decoder's task: it is about images",
+        ),
+        (
+            "--tasks co2",
+            "co2 cannot be a decoder's task: it is about numbers",
+        ),
+        (
+            "--tasks reverse,posmod4",
+            "the answer is the same for every input of a length",
+        ),
+        ("--tasks text(causal)", "text is a decoder's task already"),
+        (
+            "--tasks digits_32",
+            "digits_32 cannot be a decoder's task: it is about images",
+        ),
+        ("--tasks sort", "no task `sort`"),
+        ("--tasks sort(causal)", "no task `sort`"),
+        (
+            "--tasks reverse --schemes rotary(scaling=dynamic)",
+            "turns every key anew",
+        ),
+        ("--data table.csv --target sales", "--causal"),
+        (
+            "--data novel.txt --objective masked",
+            "predicted from both sides",
+        ),
+        ("--data images", "--causal is not about images"),
+        (
+            "--data rows.csv",
+            "name yours with --text COLUMN and --label COLUMN",
+        ),
+    ] {
+        let all = format!("compare --causal --out s {arguments}");
+        let said = refused(at, &all);
+        assert!(said.contains(reason), "{arguments}: {said}");
+    }
+    // What sees only the past is a decoder's already, and `all` leaves out what cannot be one.
+    let planned = |tasks: &str| {
+        let all = format!("compare --causal --schemes none --dry-run --shard {NO_TRIAL} {tasks}");
+        small(at, &all).1
+    };
+    says(
+        &planned("--tasks text,reverse(causal) --steps 2"),
+        &["tasks text for 2 steps, reverse(causal) for 2 steps"],
+    );
+    let all = planned("--tasks all --steps 1");
+    assert!(
+        all.contains("reverse(causal)") && !all.contains("digits"),
+        "{all}"
+    );
+    let (stdout, _) = good(at, "tasks");
+    for (name, model) in [
+        ("addition ", "[encoder; decoder with --causal]"),
+        ("digits ", "[encoder]"),
+        ("text ", "[decoder]"),
+    ] {
+        let line = stdout.lines().find(|line| line.starts_with(name)).unwrap();
+        assert!(line.ends_with(model), "{line}");
+    }
+}
+
+/// Rows whose answer says their last word or two again.
+fn rows(count: usize) -> String {
+    let words = ["red", "blue", "green", "grey"];
+    let row = |nth: usize| {
+        let all: Vec<&str> = (0..2 + nth % 6)
+            .map(|k| words[(nth * 7 + k * k + nth / 5) % 4])
+            .collect();
+        let answer = all[all.len() - 1 - nth % 2..].join(" ");
+        format!(
+            "{{\"prompt\": \"{}\", \"answer\": \"{answer}\", \"note\": {nth}}}\n",
+            all.join(" ")
+        )
+    };
+    (0..count).map(row).collect()
+}
+
+#[test]
+fn own_rows_are_answered_and_predicted() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::write(at.join("rows.jsonl"), rows(200)).unwrap();
+    let flags = "--causal --data rows.jsonl --schemes none,learned,randomized_rotary --seeds 1,";
+    let (_, stderr) = small(at, &format!("compare --out s --steps 60 {flags}"));
+    says(
+        &stderr,
+        &[
+            "200 rows of prompts and answers",
+            "answer from key `answer`",
+            "keys not read: `note`",
+        ],
+    );
+    // The study says how its rows are read, and goes on without the flag.
+    assert_eq!(
+        json(&at.join("s/study.json"))["data"]["reading"]["objective"],
+        "answer"
+    );
+    let (_, stderr) = small(
+        at,
+        "compare --out s --schemes none,learned,randomized_rotary",
+    );
+    says(&stderr, &["3 of the trials were there already"]);
+    let (stdout, stderr) = good(at, "predict rows.jsonl --study s");
+    let lines: Vec<&str> = stdout.lines().collect();
+    assert_eq!((lines[0], lines.len()), ("row,answer", 201));
+    let given = rows(200);
+    let right = lines[1..].iter().zip(given.lines()).filter(|(said, row)| {
+        let row: Value = serde_json::from_str(row).unwrap();
+        said.split_once(',').unwrap().1 == row["answer"].as_str().unwrap()
+    });
+    let right = right.count();
+    let share = format!(
+        "{right} of 200 predictions agree with the labels that are there: exact match {:.3}",
+        right as f64 / 200.0
+    );
+    assert!(stderr.contains(&share), "{share}: {stderr}");
+    // Prompts alone, as a table too; one that is too long is named.
+    fs::write(
+        at.join("prompts.jsonl"),
+        "{\"prompt\": \"red blue\"}\n{\"prompt\": \"grey\"}\n",
+    )
+    .unwrap();
+    let (stdout, stderr) = good(at, "predict prompts.jsonl --study s");
+    assert_eq!(stdout.lines().count(), 3, "{stdout}");
+    assert!(!stderr.contains("exact match"), "{stderr}");
+    let long = format!("{{\"prompt\": \"{}\"}}\n", "red ".repeat(60));
+    fs::write(at.join("long.jsonl"), long).unwrap();
+    let (code, _, stderr) = ran(at, "predict long.jsonl --study s");
+    assert!(
+        code == 2 && stderr.contains("row 1 has 60 tokens"),
+        "{stderr}"
+    );
+}
+
+/// The score is the share of the answers that greedy decoding writes as they should be: of a model that was trained so far that
+/// it writes ends.
+#[test]
+fn the_score_is_the_exact_match_of_what_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::write(at.join("rows.jsonl"), rows(200)).unwrap();
+    let flags = "--causal --data rows.jsonl --schemes sinusoidal,rotary --seeds 1,";
+    small(at, &format!("compare --out s --steps 80 {flags}"));
+    let source = pe_lab::data::Source {
+        reading: pe_lab::data::Reading {
+            objective: Some(pe_lab::data::Objective::Answer),
+            ..Default::default()
+        },
+        ..pe_lab::data::Source::from(at.join("rows.jsonl").as_path())
+    };
+    let tasks = Tasks::from_source(&source).unwrap();
+    let task = tasks.get("data").unwrap();
+    let device = burn::tensor::Device::flex();
+    for scheme in ["sinusoidal", "rotary"] {
+        let trial = at.join(format!("s/trials/data-{scheme}-1"));
+        let spec = json(&trial.join("result.json"))["spec"].clone();
+        let sizes: ModelSpec = serde_json::from_value(spec["model"].clone()).unwrap();
+        let scheme: Scheme = serde_json::from_value(spec["scheme"].clone()).unwrap();
+        let model = Model::init(&sizes, task.as_ref(), &scheme, 1, &device).unwrap();
+        let weights = Entry::named(trial.join("weights.bpk"));
+        let bytes = fs::read(&weights).unwrap();
+        let model = model.with_weights(&weights, bytes).unwrap();
+        let mut ended = 0;
+        for score in evaluate(&model, task.as_ref(), &device, Keep::Scores).unwrap() {
+            let set: Vec<Prompted> = task
+                .test_set(score.length)
+                .iter()
+                .map(Prompted::of)
+                .collect();
+            let prompts: Vec<Vec<usize>> = set.iter().map(|of| of.prompt.clone()).collect();
+            let written = generate(&model, task.as_ref(), &prompts, &device).unwrap();
+            let right = written
+                .iter()
+                .zip(&set)
+                .filter(|(written, of)| written.ended && written.answer == of.answer);
+            assert_eq!(score.score.value(), right.count() as f64 / set.len() as f64);
+            ended += written.iter().filter(|written| written.ended).count();
+        }
+        assert!(
+            ended > 0,
+            "no answer has an end, so the comparison says nothing"
+        );
+    }
+}

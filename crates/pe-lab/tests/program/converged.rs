@@ -1,0 +1,331 @@
+//! `--steps auto`: trials that go on until they have converged, or to a limit.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use crate::common::{compare, ended, lab, refused, results, says, succeeds};
+use pe_lab::ask::{Tasks, TrialSpec};
+use pe_lab::folder::{Entry, TrialFolder};
+use pe_lab::learn::Watch;
+use pe_lab::run::{TrialResult, run_trial};
+use serde_json::Value;
+
+/// A small model: these trainings take a second.
+const SMALL: &str = "--d-model 32 --heads 2 --layers 1 --d-ff 64 --batch-size 32 --jobs 1";
+
+/// It is learned within 200 steps.
+const EASY: &str = "--tasks majority --schemes none";
+
+/// After 200 steps its loss still falls.
+const HARD: &str = "--tasks bucket_sort --schemes sinusoidal";
+
+fn command(task: &str, steps: &str, more: &str, out: &Path) -> Command {
+    compare(&format!("{task} {SMALL} --steps {steps} {more}"), out)
+}
+
+fn run(task: &str, steps: &str, more: &str, out: &Path) -> (String, String) {
+    succeeds(&mut command(task, steps, &format!("{more} --details"), out))
+}
+
+/// The steps of the training that was tested.
+fn steps(result: &Value) -> u64 {
+    let curve = result["outcome"]["finished"]["curve"].as_array().unwrap();
+    curve.last().unwrap()["step"].as_u64().unwrap()
+}
+
+fn summary(out: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(out.join("summary.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn an_easy_task_stops_before_the_limit_with_the_numbers_of_as_many_steps() {
+    let folder = tempfile::tempdir().unwrap();
+    let [first, again, fixed] = ["first", "again", "fixed"].map(|name| folder.path().join(name));
+    let (stdout, stderr) = run(EASY, "auto:100..1600", "--seeds 2", &first);
+    says(
+        &stderr,
+        &["majority until it has converged (100 to 1600 steps)"],
+    );
+    let found = results(&first);
+    let taken: Vec<u64> = found.iter().map(steps).collect();
+    assert_eq!(taken.len(), 2);
+    for steps in &taken {
+        assert!([100, 200, 400, 800].contains(steps), "{taken:?}");
+    }
+    // The verdict has the same opinion, first of all after the answer.
+    let summary = summary(&first);
+    let scheme = &summary["tasks"][0]["schemes"][0];
+    assert_eq!(scheme["not_converged"], serde_json::json!([]));
+    assert_eq!(
+        scheme["steps"]["mean"].as_f64().unwrap(),
+        taken.iter().sum::<u64>() as f64 / 2.0
+    );
+    assert_eq!(
+        scheme["steps"]["most"].as_u64(),
+        taken.iter().max().copied()
+    );
+    let said = summary["verdict"][1].as_str().unwrap();
+    assert!(
+        said.starts_with(
+            "Trainings went on until they had converged, within the limit of 1600 steps"
+        ),
+        "{said}"
+    );
+    assert!(stdout.contains("100 to 1600 steps, until it has converged"));
+    // The table has the steps of each trial.
+    let csv = fs::read_to_string(first.join("results.csv")).unwrap();
+    says(&csv, &[&format!("majority,none,1,{},flex", taken[0])]);
+
+    // A study of as many steps has the same numbers.
+    run(EASY, &taken[0].to_string(), "--seeds 1", &fixed);
+    let of_fixed = results(&fixed);
+    assert_eq!(of_fixed[0]["outcome"], found[0]["outcome"]);
+    assert!(of_fixed[0]["spec"]["auto_from"].is_null());
+    // The steps were chosen on examples that are held out of the training, and not by the test: the losses of the last
+    // training that chose are those of one that is trained without them, and not those of the test.
+    let spec = TrialSpec {
+        tuning: true,
+        ..TrialResult::read(&Entry::named(
+            first.join("trials/majority-none-1/result.json"),
+        ))
+        .unwrap()
+        .spec
+    };
+    let place = TrialFolder::at(folder.path().join("chosen"));
+    fs::create_dir_all(place.path()).unwrap();
+    let majority = Tasks::default().get("majority").unwrap();
+    let without = run_trial(&spec, &majority, &place, Watch::steps(|_, _| {})).unwrap();
+    let without = without.measures().unwrap();
+    assert_eq!(without.steps() as u64, taken[0]);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sees = seen.clone();
+    let watch = Watch {
+        on_held_out: Box::new(move |points| sees.lock().unwrap().push(points.to_vec())),
+        ..Watch::steps(|_, _| {})
+    };
+    let spec = TrialSpec {
+        tuning: false,
+        test_scalings: None,
+        ..spec
+    };
+    let tested = run_trial(&spec, &majority, &place, watch).unwrap();
+    let seen = seen.lock().unwrap();
+    let ends = seen.iter().filter(|points| {
+        let last = points.last().unwrap().step as u64;
+        last == taken[0]
+    });
+    let ends: Vec<_> = ends.collect();
+    assert_eq!(ends.len(), 2, "one that chooses, and one that is tested");
+    assert_eq!(*ends[0], without.held_out);
+    assert_eq!(*ends[1], tested.measures().unwrap().held_out);
+    assert_ne!(ends[0], ends[1]);
+    // So has the same study again, by its plan.
+    succeeds(
+        lab()
+            .args(["compare", "--quiet", "--study"])
+            .arg(first.join("study.toml"))
+            .arg("--out")
+            .arg(&again),
+    );
+    assert_eq!(results(&again), found);
+}
+
+#[test]
+fn a_hard_task_meets_the_limit_and_has_not_converged() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let (stdout, stderr) = run(HARD, "auto:100..200", "--seeds 1", &out);
+    assert_eq!(steps(&results(&out)[0]), 200);
+    says(&stderr, &["after 200 steps, not converged"]);
+    says(&stdout, &["! sinusoidal had not converged at seed 1"]);
+    let summary = summary(&out);
+    let said = summary["verdict"][1].as_str().unwrap();
+    says(
+        said,
+        &[
+            "or to the limit of 200 steps. sinusoidal on bucket_sort (every seed) had not converged there",
+        ],
+    );
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(
+        page.contains("Trained for 100 to 200 steps, until it had converged, on lengths 4 to 20")
+            && page.contains("bucket_sort (100 to 200 steps, until it had converged).")
+            && page.contains("200 to 200"),
+        "the page has the steps"
+    );
+    // With a limit that leaves no losses to judge by, nothing shows that it has converged.
+    let short = folder.path().join("short");
+    run(EASY, "auto:20..40", "--seeds 1", &short);
+    let not_converged = &self::summary(&short)["tasks"][0]["schemes"][0]["not_converged"];
+    assert_eq!(*not_converged, serde_json::json!([1]));
+}
+
+#[test]
+fn a_study_of_steps_and_one_until_converged_are_kept_apart_in_one_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    run(EASY, "100", "--seeds 1", &out);
+    let fixed = results(&out);
+    let (_, stderr) = run(EASY, "auto:100..400", "--seeds 1", &out);
+    assert!(!stderr.contains("are there already"), "{stderr}");
+    let auto = results(&out);
+    assert_eq!(auto[0]["spec"]["auto_from"], 100);
+    assert_eq!(auto.len(), 1);
+    // Another limit is another study too.
+    let (_, stderr) = run(EASY, "auto:100..200", "--seeds 1", &out);
+    assert!(!stderr.contains("are there already"), "{stderr}");
+    // Each comes back, and nothing is trained again.
+    for (asked, before) in [("100", &fixed), ("auto:100..400", &auto)] {
+        let (_, stderr) = run(EASY, asked, "--seeds 1", &out);
+        assert!(
+            stderr.contains("1 of them are there already and are kept; 0 are new"),
+            "{asked}: {stderr}"
+        );
+        assert_eq!(results(&out), *before);
+    }
+    let mut names: Vec<String> = fs::read_dir(out.join("trials"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(
+        names,
+        [
+            "majority-none-1",
+            "majority-none-1-at-100",
+            "majority-none-1-at-auto-100-200"
+        ]
+    );
+    // A scheme more, without saying the steps again, goes on until it has converged too.
+    let (_, stderr) = succeeds(
+        lab()
+            .args(["compare", "--schemes", "learned", "--dry-run", "--out"])
+            .arg(&out),
+    );
+    says(
+        &stderr,
+        &[
+            "majority until it has converged (100 to 400 steps)",
+            "1 of them are there already and are kept; 1 are new",
+        ],
+    );
+}
+
+#[test]
+fn a_killed_study_goes_on_to_the_numbers_of_an_unbroken_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let [unbroken, broken] = ["unbroken", "broken"].map(|name| folder.path().join(name));
+    let task = "--tasks bucket_sort --schemes none,sinusoidal";
+    run(task, "auto:50..200", "--seeds 1", &unbroken);
+    for milliseconds in [50, 400, 900] {
+        let mut command = command(task, "auto:50..200", "--seeds 1", &broken);
+        let mut child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        thread::sleep(Duration::from_millis(milliseconds));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    // The worker of the last trial ends by itself, but the lock of the folder is free.
+    run(task, "auto:50..200", "--seeds 1", &broken);
+    assert_eq!(results(&broken), results(&unbroken));
+    assert_eq!(results(&broken).len(), 2);
+}
+
+#[test]
+fn a_dry_run_says_the_shortest_and_the_longest_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let (stdout, _) = run(EASY, "auto:2000..64000", "--dry-run", &out);
+    assert!(
+        stdout.starts_with("about ")
+            && stdout.contains(" if every first training has converged, and at most "),
+        "{stdout}"
+    );
+    assert!(!out.exists());
+    // A budget counts on the longest: three seeds of up to 126,000 steps each.
+    refused(
+        ended(&mut command(EASY, "auto:2000..64000", "--budget 9s", &out)),
+        2,
+        &["3 seeds and 100 % of the steps"],
+    );
+}
+
+#[test]
+fn data_with_too_few_examples_to_hold_some_out_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("two.csv");
+    let rows: String = (0..40)
+        .map(|i| ["x,a b\n", "y,b a\n", "x,a a\n", "y,b b\n"][i % 4])
+        .collect();
+    fs::write(&file, format!("label,text\n{rows}")).unwrap();
+    let data = file.to_str().unwrap();
+    for flags in [&["--steps", "auto:20..40"][..], &["--tune", "2"]] {
+        let out = folder.path().join("study");
+        let mut command = lab();
+        command
+            .args(["compare", "--data", data, "--schemes", "none"])
+            .args(flags);
+        let (code, _, stderr) = ended(command.arg("--out").arg(&out));
+        assert_eq!(code, 2, "{flags:?}: {stderr}");
+        assert!(
+            stderr.contains("too few different training examples"),
+            "{flags:?}: {stderr}"
+        );
+        assert!(!out.exists());
+    }
+}
+
+#[test]
+fn tuning_trains_each_rate_until_it_has_converged() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    run(EASY, "auto:60..120", "--seeds 1 --tune 2", &out);
+    let file = out.join("trials/majority-none-101-rate-0.0015/result.json");
+    let result = TrialResult::read(&Entry::named(&file)).unwrap();
+    assert_eq!((result.spec.auto_from, result.spec.steps), (Some(60), 120));
+    assert!([60, 120].contains(&result.measures().unwrap().steps()));
+}
+
+#[test]
+fn nonsense_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    for (steps, said) in [
+        ("autoo", "`autoo` is neither a number of steps"),
+        ("auto:0", "`auto:0` asks for 0 steps"),
+        ("auto:", "neither"),
+        ("auto:9..8", "above its limit of 8"),
+        ("auto:10000001", "from 1 to 10000000"),
+    ] {
+        let (code, _, stderr) = ended(&mut command(EASY, steps, "", &out));
+        assert_eq!(code, 2, "{steps}: {stderr}");
+        assert!(stderr.contains(said), "{steps}: {stderr}");
+    }
+    // `train` runs one training, of a number of steps.
+    refused(
+        ended(lab().args(["train", "--steps", "auto"])),
+        2,
+        &["invalid"],
+    );
+    // A spec that begins above its limit was edited.
+    run(EASY, "auto:20..40", "--seeds 1", &out);
+    let spec = out.join("study.json");
+    let text = fs::read_to_string(&spec).unwrap();
+    fs::write(
+        &spec,
+        text.replace("\"auto_from\": 20", "\"auto_from\": 41"),
+    )
+    .unwrap();
+    refused(
+        ended(lab().arg("report").arg(&out)),
+        2,
+        &["the first training of `majority` has 41 steps"],
+    );
+}

@@ -1,0 +1,86 @@
+//! What schemes cost, measured after a study.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::{self, SMALL, json, refused, says, well, words};
+
+const STUDY: &str =
+    "compare --schemes none,rotary --tasks first_eq_last --seeds 1, --steps 2 --batch-size 4";
+
+fn run(arguments: &[&str], folder: &Path) -> (i32, String, String) {
+    common::ended(common::lab().args(arguments).arg(folder))
+}
+
+/// Sets how many cores other programs kept busy, which no test can choose.
+fn with_others(folder: &Path, others: f64) {
+    let file = folder.join("costs.json");
+    let mut costs = json(&file);
+    for scheme in costs["schemes"].as_array_mut().unwrap() {
+        for at in scheme["at"].as_array_mut().unwrap() {
+            at["others"] = others.into();
+        }
+    }
+    fs::write(&file, costs.to_string()).unwrap();
+}
+
+#[test]
+fn costs_are_measured_after_the_trials_and_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let (_, stderr) = well(run(
+        &[&words(STUDY)[..], &SMALL, &["--costs", "--out"]].concat(),
+        &out,
+    ));
+    let measuring =
+        "measuring what each scheme costs, one at a time: 2 schemes at 3 lengths, 5 times each";
+    let (_, after) = stderr.split_once(measuring).expect(&stderr);
+    // After the first scheme, and after the first round.
+    assert_eq!(after.matches(" more\n").count(), 2, "{stderr}");
+    let costs = json(&out.join("costs.json"));
+    assert_eq!(costs["task"], "first_eq_last");
+    for scheme in costs["schemes"].as_array().unwrap() {
+        let tokens: Vec<u64> = scheme["at"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|at| at["tokens"].as_u64().unwrap())
+            .collect();
+        assert_eq!(tokens, [22, 42, 82]);
+        let batches = scheme["at"].as_array().unwrap().iter();
+        let batches: Vec<u64> = batches
+            .map(|at| at["batch_size"].as_u64().unwrap())
+            .collect();
+        assert_eq!(batches, [4, 2, 1]);
+        for at in scheme["at"].as_array().unwrap() {
+            assert!(at["step_ms"].as_f64().unwrap() > at["prefill_ms"].as_f64().unwrap());
+        }
+    }
+
+    // A tenth of a core is little enough.
+    with_others(&out, 0.1);
+    let (stdout, _) = well(run(&["report", "--details"], &out));
+    says(&stdout, &["costs on first_eq_last on flex"]);
+    assert!(stdout.contains("score for cost:"), "{stdout}");
+    for chart in ["cost-inside.svg", "cost-beyond.svg"] {
+        assert!(out.join(chart).exists(), "{chart}");
+    }
+    with_others(&out, 0.2);
+    let (stdout, _) = well(run(&["report", "--details"], &out));
+    let said = stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    says(&said, &["kept up to 0.2 processor cores busy"]);
+    assert!(!said.contains("score for cost:"), "{said}");
+
+    fs::write(out.join("costs.json"), "{").unwrap();
+    refused(
+        run(&["report", "--details"], &out),
+        1,
+        &["costs.json cannot be read"],
+    );
+}
+
+#[test]
+fn a_study_that_has_not_begun_has_no_costs() {
+    let folder = tempfile::tempdir().unwrap();
+    refused(run(&["costs"], folder.path()), 2, &["holds no study"]);
+}

@@ -1,0 +1,311 @@
+//! Studies on a user's own data: `pe-lab compare --data FILE`, and what such data can teach a model.
+
+mod learned;
+mod refused;
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::{self, ended, json, lab, refused, says, succeeds, well, words};
+use burn::tensor::Device;
+use pe_lab::ask::{ModelSpec, Recipe, Scheme};
+use pe_lab::data::DataTask;
+use pe_lab::learn::{Job, Keep, Model, Watch, evaluate, train};
+use pe_lab::rng::{RngExt, generator};
+
+fn compare(data: &Path, out: &Path) -> (i32, String, String) {
+    let flags = ["compare", "--schemes", "none,learned", "--seeds", "1"];
+    let mut command = lab();
+    command
+        .args(flags)
+        .args(common::SMALL)
+        .args(["--details", "--steps", "2", "--data"]);
+    ended(command.arg(data).arg("--out").arg(out))
+}
+
+/// Reviews whose label depends on the order of two words.
+fn rows(end: &str) -> String {
+    let pair = |i: usize| {
+        let filler = "so ".repeat(i % 5);
+        format!("good,not {filler}bad {i}{end}bad,bad {filler}not {i}{end}")
+    };
+    format!("label,text{end}{}", (0..40).map(pair).collect::<String>())
+}
+
+#[test]
+fn a_study_on_a_file_keeps_a_copy_and_no_longer_needs_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (folder.path().join("reviews.csv"), folder.path().join("out"));
+    fs::write(&file, rows("\n")).unwrap();
+    let (stdout, stderr) = well(compare(&file, &out));
+    assert!(stderr.contains("80 rows of labelled sequences"), "{stderr}");
+    // After two steps nobody has learned anything, so other rows have nothing to say either.
+    says(&stdout, &["no scheme got above the floor on reviews.csv"]);
+    assert!(!stdout.contains("rows like these"), "{stdout}");
+    // Every tested row has its answer.
+    let result = json(&out.join("trials/data-none-1/result.json"));
+    for score in result["outcome"]["finished"]["scores"].as_array().unwrap() {
+        let right = score["rows"]["right"].as_array().unwrap();
+        let sum: u64 = right.iter().map(|right| right.as_u64().unwrap()).sum();
+        assert_eq!(score["samples"], right.len());
+        assert_eq!(score["rows"]["asked"], 1);
+        let accuracy = sum as f64 / right.len() as f64;
+        assert!((score["accuracy"].as_f64().unwrap() - accuracy).abs() < 1e-12);
+    }
+    let kept = fs::read_to_string(out.join("data/reviews.csv")).unwrap();
+    assert_eq!(kept, rows("\n"));
+
+    // Changed data is another study; the same data is the same.
+    fs::write(&file, rows("\n").replace("so", "very")).unwrap();
+    refused(
+        compare(&file, &out),
+        2,
+        &["holds another study (it differs in: data"],
+    );
+
+    // Report, and the study again from what it left, without the file.
+    fs::remove_file(&file).unwrap();
+    let again = |arguments: &[&str]| lab().args(arguments).output().unwrap();
+    let out_name = out.to_string_lossy().into_owned();
+    let reported = again(&["report", &out_name]);
+    assert!(reported.status.success());
+    let plan = out.join("study.toml").to_string_lossy().into_owned();
+    let elsewhere = folder
+        .path()
+        .join("elsewhere")
+        .to_string_lossy()
+        .into_owned();
+    let repeated = again(&["compare", "--study", &plan, "--out", &elsewhere]);
+    assert!(repeated.status.success());
+    let spec = |folder: &str| fs::read_to_string(Path::new(folder).join("study.json")).unwrap();
+    assert_eq!(spec(&elsewhere), spec(&out_name));
+}
+
+#[test]
+fn windows_line_ends_and_json_lines_and_plain_text_are_data_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let json: String = (0..30)
+        .map(|i| format!("{{\"label\": {}, \"tokens\": [\"a\", {i}]}}\r\n", i % 2))
+        .collect();
+    let text = "the quick brown fox jumps over the lazy dog.\r\n".repeat(80);
+    for (name, content) in [
+        ("reviews.csv", rows("\r\n")),
+        ("rows.jsonl", json),
+        ("fox.txt", text),
+    ] {
+        let file = folder.path().join(name);
+        fs::write(&file, content).unwrap();
+        well(compare(&file, &folder.path().join(format!("{name}-out"))));
+    }
+}
+
+/// Runs a study of a file of the repository as its README says, but shorter.
+fn of_the_repository(name: &str, flags: &[&str], out: &Path) -> (String, String) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("data")
+        .join(name);
+    let mut command = lab();
+    command.args(words(
+        "compare --schemes none,learned --seeds 1 --steps 2 --details",
+    ));
+    command
+        .arg("--data")
+        .arg(file)
+        .args(flags)
+        .args(common::SMALL)
+        .arg("--out")
+        .arg(out);
+    let (stdout, stderr) = succeeds(&mut command);
+    (stdout, stderr)
+}
+
+const PROMOTERS: &[&str] = &[
+    "--no-header",
+    "--label",
+    "1",
+    "--text",
+    "3",
+    "--tokens",
+    "characters",
+];
+
+const SENTENCES: &[&str] = &["--no-header", "--label", "2"];
+
+#[test]
+fn three_real_files_go_from_file_to_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = |name: &str| folder.path().join(name);
+    let (stdout, stderr) = of_the_repository("promoters.data", PROMOTERS, &out("genes"));
+    says(
+        &stderr,
+        &[
+            "106 rows of labelled sequences",
+            "2 labels: `+` 53, `-` 53",
+            "all sequences have 57 tokens",
+            "vocabulary: all of the 4 different tokens in training",
+            "row 1 as read: BOS t a c t a g c a a t a c g c t t … t c g t EOS (57 tokens), label `+`",
+            "columns not read: `2`",
+            "floor, the share of the most frequent label: 0.5",
+            "no test beyond the training lengths: all sequences have 57 tokens",
+        ],
+    );
+    assert!(stdout.contains("Verdict"), "{stdout}");
+    let (_, stderr) = of_the_repository("amazon_cells_labelled.txt", SENTENCES, &out("sentences"));
+    says(
+        &stderr,
+        &[
+            "1,000 rows of labelled sequences",
+            "a token is a word; columns separated by a tab; no header",
+            "row 2 as read: BOS Good case, Excellent value. EOS (4 tokens), label `1`",
+        ],
+    );
+    let (stdout, stderr) = of_the_repository("alice.txt", &[], &out("novel"));
+    says(
+        &stderr,
+        &[
+            "characters of text",
+            "tested in 88 windows of each of the lengths 64, 128, 256, 512; scored on the last 32 characters",
+            "test window 1 as read: ",
+        ],
+    );
+    says(&stdout, &["bits per character by the length of the window"]);
+    let masked = ["--objective", "masked"];
+    let (_, stderr) = of_the_repository("alice.txt", &masked, &out("masked"));
+    says(
+        &stderr,
+        &[
+            "characters of plain text",
+            "window 1 as read: BOS \"= CHAPTER I =",
+            "floor, the share",
+        ],
+    );
+}
+
+#[test]
+fn rows_of_a_group_stay_together_and_the_report_counts_groups() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (
+        folder.path().join("visits.csv"),
+        folder.path().join("study"),
+    );
+    let row = |i: usize| {
+        let patient = i / 5;
+        let label = if patient.is_multiple_of(2) {
+            "ill"
+        } else {
+            "well"
+        };
+        format!(
+            "{label},p{patient},w{patient} x{patient} a b c d y{}\n",
+            i % 5
+        )
+    };
+    let rows: String = (0..200).map(row).collect();
+    fs::write(&file, format!("label,patient,text\n{rows}")).unwrap();
+    let study = |flags: &[&str]| {
+        let mut command = lab();
+        command.args(words("compare --schemes none,learned --seeds 1 --steps 2"));
+        command.args(common::SMALL);
+        command.args(["--group", "patient", "--text", "text", "--data"]);
+        ended(command.arg(&file).arg("--out").arg(&out).args(flags))
+    };
+    // Without a word about groups the program warns.
+    let mut plain = lab();
+    plain
+        .args(["compare", "--dry-run", "--text", "text", "--data"])
+        .arg(&file)
+        .args(common::SMALL);
+    let (_, stderr) = succeeds(plain.arg("--out").arg(&out));
+    says(&stderr, &["nearly the same rows are trained on and tested"]);
+    assert!(stderr.contains("--group COLUMN"), "{stderr}");
+    let (_, stderr) = well(study(&["--dry-run"]));
+    says(
+        &stderr,
+        &[
+            "groups from column `patient`",
+            "40 groups of rows, each on one side",
+        ],
+    );
+    assert!(!stderr.contains("nearly the same"), "{stderr}");
+    well(study(&["--folds", "2", "--tune", "2"]));
+    let plan = fs::read_to_string(out.join("study.toml")).unwrap();
+    assert!(plan.contains("group = \"patient\""), "{plan}");
+    let summary = json(&out.join("summary.json"));
+    let found = summary["data"].to_string();
+    assert!(found.contains("40 groups of rows"), "{found}");
+    // Rows to predict need no groups.
+    let new = folder.path().join("new.csv");
+    fs::write(&new, "text\nw1 x1 a b c d y1\n").unwrap();
+    let (stdout, _) = succeeds(lab().arg("predict").arg(&new).arg("--study").arg(&out));
+    assert_eq!(stdout.lines().count(), 2, "{stdout}");
+    // Other groups are another study.
+    let (code, _, stderr) = study(&["--folds", "2", "--tune", "2", "--group", "text"]);
+    assert_eq!(code, 2, "{stderr}");
+}
+
+#[test]
+fn folds_are_tasks_of_their_own_and_a_winner_predicts() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let flags = [PROMOTERS, &["--folds", "3"]].concat();
+    let (stdout, stderr) = of_the_repository("promoters.data", &flags, &out);
+    says(&stderr, &["3 folds, each a task of its own"]);
+    says(&stdout, &["data-fold-1 (", "data-fold-3 ("]);
+    let csv = fs::read_to_string(out.join("results.csv")).unwrap();
+    assert_eq!(
+        csv.lines()
+            .filter(|line| line.starts_with("\"promoters.data, data-fold-2\","))
+            .count(),
+        2,
+        "{csv}"
+    );
+    let winner = json(&out.join("winner.json"));
+    // The configuration is one that pe-burn reads.
+    let encoding = winner["scheme"]["encoding"].clone();
+    let encoding: pe_burn::PositionalConfig = serde_json::from_value(encoding).unwrap();
+    encoding.try_init(&Device::flex()).unwrap();
+
+    // Rows without labels, of another file name, in other words for the same columns.
+    let rows = folder.path().join("new.csv");
+    fs::write(&rows, "?,a,tactagcaatacgct\n?,b,ttt\n").unwrap();
+    let (stdout, _) = succeeds(lab().arg("predict").arg(&rows).arg("--study").arg(&out));
+    let lines: Vec<&str> = stdout.lines().collect();
+    assert_eq!(
+        (lines[0], lines.len()),
+        ("row,prediction,probability", 3),
+        "{stdout}"
+    );
+    for (number, line) in (1..).zip(&lines[1..]) {
+        let cells: Vec<&str> = line.split(',').collect();
+        assert_eq!(cells[0], number.to_string());
+        assert!(["+", "-"].contains(&cells[1]), "{line}");
+        let probability: f64 = cells[2].parse().unwrap();
+        assert!((0.5..=1.0).contains(&probability), "{line}");
+    }
+    // Its report can be written elsewhere, with the winner.
+    let elsewhere = folder.path().join("elsewhere");
+    succeeds(lab().arg("report").arg(&out).arg("--out").arg(&elsewhere));
+    for file in [
+        "report.html",
+        "winner.json",
+        "winner.bpk",
+        "bars-data-fold-1.svg",
+    ] {
+        assert!(elsewhere.join(file).exists(), "{file}");
+    }
+    assert!(!elsewhere.join("study.json").exists());
+
+    fs::write(&rows, format!("?,a,{}\n", "t".repeat(58))).unwrap();
+    refused(
+        ended(lab().arg("predict").arg(&rows).arg("--study").arg(&out)),
+        2,
+        &["row 1 has 58 tokens, and the longest in the study has 57"],
+    );
+    fs::remove_file(out.join("winner.bpk")).unwrap();
+    fs::write(&rows, "?,a,t\n").unwrap();
+    refused(
+        ended(lab().arg("predict").arg(&rows).arg("--study").arg(&out)),
+        2,
+        &["winner.bpk is not there"],
+    );
+}

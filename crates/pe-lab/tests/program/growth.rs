@@ -1,0 +1,182 @@
+//! A study grows in its folder; what is there is kept.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::SystemTime;
+
+use crate::common::{self, SMALL, compare, ended, refused, says, succeeds};
+
+/// A study of small models.
+fn study(flags: &str, out: &Path) -> Command {
+    compare(&format!("{} {flags}", SMALL.join(" ")), out)
+}
+
+#[track_caller]
+fn good(flags: &str, out: &Path) -> (String, String) {
+    succeeds(&mut study(flags, out))
+}
+
+/// The trials with a result, and when each was written.
+fn results(out: &Path) -> Vec<(String, SystemTime)> {
+    let trials = fs::read_dir(out.join("trials")).unwrap();
+    let mut found: Vec<(String, SystemTime)> = trials
+        .filter_map(|trial| {
+            let trial = trial.unwrap();
+            let result = fs::metadata(trial.path().join("result.json")).ok()?;
+            let name = trial.file_name().to_string_lossy().into_owned();
+            Some((name, result.modified().unwrap()))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+const TINY: &str = "--tasks digits --schemes none,learned --seeds 1 --steps 2";
+
+#[test]
+fn seeds_schemes_and_tasks_are_added_and_nothing_is_trained_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    good(TINY, &out);
+    let first = results(&out);
+    assert_eq!(first.len(), 2);
+
+    // More seeds, said in the fewest words: the rest is that of the folder.
+    let (_, stderr) = good("--seeds 2", &out);
+    says(
+        &stderr,
+        &["2 of them are there already and are kept; 2 are new"],
+    );
+    let second = results(&out);
+    assert_eq!(second.len(), 4);
+    assert!(first.iter().all(|trial| second.contains(trial)));
+
+    // A scheme, and a task whose steps are asked for.
+    good("--schemes rotary", &out);
+    let (stdout, stderr) = good("--details --tasks reverse --steps 2", &out);
+    says(
+        &stderr,
+        &["6 of them are there already and are kept; 6 are new"],
+    );
+    says(&stdout, &["digits (", "reverse ("]);
+    let last = results(&out);
+    assert_eq!(last.len(), 2 * 3 * 2);
+    assert!(second.iter().all(|trial| last.contains(trial)));
+    let csv = fs::read_to_string(out.join("results.csv")).unwrap();
+    says(&csv, &["digits,rotary,2,", "reverse,none,1,"]);
+
+    // What was asked for first is there: nothing runs, and the report is of the whole study.
+    let (stdout, stderr) = good(&format!("{TINY} --details"), &out);
+    assert!(stderr.contains("12 of them are there already"), "{stderr}");
+    assert!(stdout.contains("reverse ("), "{stdout}");
+    assert_eq!(results(&out), last);
+    // The study as it is now can be run again from its file.
+    let plan = fs::read_to_string(out.join("study.toml")).unwrap();
+    says(&plan, &["rotary", "reverse"]);
+}
+
+#[test]
+fn looks_that_were_planned_are_not_dropped() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let with = |more: &str| format!("--tasks digits --schemes none,learned --steps 2 {more}");
+    good(&with("--seeds 3 --until decided"), &out);
+    let spec = fs::read_to_string(out.join("study.json")).unwrap();
+    // The same question from a preset, which says nothing of looks, with more seeds.
+    for seeds in ["4", "3"] {
+        let asked = with(&format!("--preset quick --seeds {seeds}"));
+        refused(ended(&mut study(&asked, &out)), 2, &["until"]);
+    }
+    assert_eq!(fs::read_to_string(out.join("study.json")).unwrap(), spec);
+}
+
+#[test]
+fn more_steps_keep_the_trials_of_fewer_and_give_them_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    good(TINY, &out);
+    let loss = |out: &Path| {
+        let first = common::results(out).remove(0);
+        (
+            first["spec"]["steps"].clone(),
+            first["outcome"]["finished"]["curve"].clone(),
+        )
+    };
+    let before = loss(&out);
+    good("--steps 3", &out);
+    assert_eq!(loss(&out).0, 3);
+    let names: Vec<String> = results(&out).into_iter().map(|trial| trial.0).collect();
+    assert_eq!(
+        names,
+        [
+            "digits-learned-1",
+            "digits-learned-1-at-2",
+            "digits-none-1",
+            "digits-none-1-at-2"
+        ]
+    );
+    let (_, stderr) = good("--steps 2", &out);
+    says(
+        &stderr,
+        &["2 of them are there already and are kept; 0 are new"],
+    );
+    assert_eq!(loss(&out), before);
+    // Without --steps the study keeps its own.
+    let (_, stderr) = good("--seeds 1", &out);
+    assert!(stderr.contains("digits for 2 steps"), "{stderr}");
+}
+
+#[test]
+fn the_first_study_of_the_readme_grows_by_schemes_and_seeds() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    // The preset `quick`, with less of everything that takes time.
+    good("--steps 1 --seeds 1", &out);
+    assert_eq!(results(&out).len(), 9);
+    let schemes = "none,sinusoidal,learned,rotary,alibi,t5,randomized_sinusoidal,randomized_rotary";
+    let (stdout, stderr) = good(&format!("--schemes {schemes} --seeds 5 --dry-run"), &out);
+    says(&stderr, &["120 trials", "9 of them are there already"]);
+    assert!(
+        stdout.starts_with("about ") && stdout.contains("short trials tell"),
+        "{stdout}"
+    );
+    assert_eq!(results(&out).len(), 9);
+    let spec = fs::read_to_string(out.join("study.json")).unwrap();
+    assert!(!spec.contains("rotary"), "a dry run writes nothing: {spec}");
+}
+
+#[test]
+fn a_dry_run_says_what_and_how_long_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let flags = format!("{TINY} --dry-run");
+    let (stdout, stderr) = good(&flags, &out);
+    says(
+        &stderr,
+        &["2 trials (schemes none, learned; tasks digits for 2 steps"],
+    );
+    assert!(stdout.starts_with("about "), "{stdout}");
+    assert!(!out.exists());
+    // A time that was measured: a thousand times the steps take longer.
+    let seconds = |steps: &str| -> f64 {
+        let flags = flags.replace("--steps 2", &format!("--steps {steps}"));
+        let (stdout, _) = good(&flags, &out);
+        let mut words = stdout.split_whitespace().skip(1);
+        let number: f64 = match words.next().unwrap() {
+            "a" => 1.0, // a second
+            number => number.parse().unwrap(),
+        };
+        number
+            * match words.next().unwrap() {
+                "second" | "seconds" => 1.0,
+                "minutes" => 60.0,
+                "hours" => 3600.0,
+                unit => panic!("{unit}"),
+            }
+    };
+    let (short, long) = (seconds("2"), seconds("20000"));
+    assert!(long > 10.0 * short, "{short} {long}");
+    good(TINY, &out);
+    assert!(good(&flags, &out).0.contains("nothing is left to run"));
+}

@@ -1,0 +1,232 @@
+//! `pe-lab inspect` as a user sees it.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::{ended, lab, says, well};
+use serde_json::Value;
+
+const GEMMA: &str = r#"{"model_type": "gemma3", "initializer_range": NaN, "text_config": {
+    "model_type": "gemma3_text", "head_dim": 8, "num_hidden_layers": 7, "sliding_window": 512,
+    "max_position_embeddings": 32768, "rope_scaling": {"rope_type": "linear", "factor": 8.0}}}"#;
+
+fn inspect(arguments: &[&str], folder: &Path) -> (i32, String, String) {
+    ended(lab().arg("inspect").args(arguments).current_dir(folder))
+}
+
+#[test]
+fn layers_are_told_in_groups_that_are_alike() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("config.json"), GEMMA).unwrap();
+    let (code, text, _) = inspect(&["config.json"], folder.path());
+    let expected = "\
+gemma3_text: 7 layers, inputs of up to 32,768 tokens
+
+Layers 0 to 4, 6
+  attention    over a window of 512 keys
+  positions    RoPE: queries and keys are rotated
+  columns      0 to 7 of a head
+  layout       halves: column i makes a pair with column i + 4
+  base         10,000
+  scaling      none
+  wavelengths  6.283 to 6,283 tokens, 4 pairs
+  full turns   every turning pair does, within the 32,768 tokens of training
+
+Layer 5
+  attention    full
+  positions    RoPE: queries and keys are rotated
+  columns      0 to 7 of a head
+  layout       halves: column i makes a pair with column i + 4
+  base         1,000,000
+  scaling      {\"rope_type\":\"linear\",\"factor\":8.0}
+  wavelengths  50.265 to 1,589,534 tokens, 4 pairs
+  full turns   pairs 2, 3 do not, within the 4,096 tokens of training
+";
+    assert_eq!((code, &*text), (0, expected));
+    assert!(text.lines().all(|line| line.chars().count() <= 80));
+}
+
+#[test]
+fn models_of_text_and_images_have_axes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = r#"{"model_type": "qwen3_vl", "text_config": {"model_type": "qwen3_vl_text",
+        "num_hidden_layers": 2, "rope_parameters": {"rope_type": "default", "rope_theta": 5e6}}}"#;
+    fs::write(folder.path().join("config.json"), file).unwrap();
+    let (code, text, _) = inspect(&["config.json"], folder.path());
+    let expected = "  axes         pairs of time 24, height 20, width 20: in turn\n";
+    assert!(code == 0 && text.contains(expected), "{text}");
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    let (_, json, _) = inspect(&["config.json", "--json"], folder.path());
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let axes = &json["groups"][0]["rotation"]["axes"];
+    assert_eq!(
+        (&axes["order"], &axes["axes"][0]["columns"]),
+        (&"dealt".into(), &48.into())
+    );
+}
+
+/// What each part of a file is told as.
+#[test]
+fn other_parts_and_models_that_do_not_rotate_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for (file, words) in [
+        (
+            r#"{"model_type": "qwen3_vl", "text_config": {"model_type": "qwen3_vl_text", "num_hidden_layers": 2},
+                "vision_config": {"model_type": "qwen3_vl", "depth": 3, "hidden_size": 64, "num_heads": 4}}"#,
+            &[
+                "qwen3_vl_text: 2 layers",
+                "== vision_config\nqwen3_vl_vision: 3 layers",
+                "row of a patch, then its column",
+            ][..],
+        ),
+        (
+            r#"{"model_type": "t5", "num_heads": 12}"#,
+            &[
+                "Scores of every layer of the decoder",
+                "\"kind\":\"t5\",\"heads\":12",
+            ],
+        ),
+        (
+            r#"{"model_type": "blip-2", "text_config": {"model_type": "opt", "hidden_size": 96}}"#,
+            &["Embeddings", "\"kind\":\"learned\",\"d_model\":96"],
+        ),
+        (
+            r#"{"model_type": "jamba"}"#,
+            &["no positions: this model adds none, and rotates nothing"],
+        ),
+        (
+            r#"{"model_type": "dia", "encoder_config": {"num_hidden_layers": 2}, "decoder_config": {"num_hidden_layers": 3}}"#,
+            &[
+                "== encoder_config\ndia_encoder: 2 layers",
+                "== decoder_config\ndia_decoder: 3 layers",
+            ],
+        ),
+        (
+            r#"{"model_type": "llama", "num_hidden_layers": 1, "head_dim": 8, "max_position_embeddings": 4096,
+                "rope_scaling": {"type": "dynamic", "factor": 4.0}}"#,
+            &["in short inputs; in one of 16,384 tokens:"],
+        ),
+        (
+            r#"{"model_type": "t5gemma2_text", "num_hidden_layers": 6}"#,
+            &["over 2047 keys before a query and 2048 after it"],
+        ),
+        (
+            r#"{"model_type": "unlimited_ocr_text"}"#,
+            &["over the prompt, and a window of 128 keys"],
+        ),
+        (
+            r#"{"model_type": "neomme"}"#,
+            &["pairs of row 16, column 16: in turn"],
+        ),
+        (
+            r#"{"model_type": "nanochat"}"#,
+            &["direction    opposite: pairs turn by minus the angle"],
+        ),
+        (
+            r#"{"model_type": "vjepa2"}"#,
+            &["tiled: column i of an axis turns by frequency i,"],
+        ),
+    ] {
+        fs::write(folder.path().join("config.json"), file).unwrap();
+        let (text, _) = well(inspect(&["config.json"], folder.path()));
+        for words in words {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        let (_, json, _) = inspect(&["config.json", "--json"], folder.path());
+        serde_json::from_str::<Value>(&json).unwrap();
+    }
+}
+
+#[test]
+fn json_has_a_probe_that_other_code_can_be_compared_with() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("config.json"), GEMMA).unwrap();
+    let arguments = ["config.json", "--json", "--plot", "waves.svg"];
+    let (text, _) = well(inspect(&arguments, folder.path()));
+    let json: Value = serde_json::from_str(&text).unwrap();
+    let rotation = &json["groups"][1]["rotation"];
+    assert_eq!(rotation["base"], 1e6);
+    let query: Vec<f64> = serde_json::from_value(rotation["probe"]["query"].clone()).unwrap();
+    assert_eq!(
+        query,
+        (1..=8).map(|i| f64::from(i) / 8.0).collect::<Vec<_>>()
+    );
+    let rotated: Vec<(usize, Vec<f64>)> =
+        serde_json::from_value(rotation["probe"]["rotated"].clone()).unwrap();
+    let at: Vec<usize> = rotated.iter().map(|(position, _)| *position).collect();
+    assert_eq!(at, [0, 1, 100, 4_095, 4_096, 32_767, 131_071]);
+    for (position, row) in rotated {
+        for i in 0..4 {
+            let omega = 1e6_f64.powf(-2.0 * i as f64 / 8.0) / 8.0;
+            let (sin, cos) = (omega * position as f64).sin_cos();
+            let expected = query[i] * cos - query[i + 4] * sin;
+            assert!((row[i] - expected).abs() < 1e-10, "{position}, {i}");
+        }
+    }
+    let svg = fs::read_to_string(folder.path().join("waves.svg")).unwrap();
+    assert!(svg.contains("Wavelengths of gemma3_text") && svg.contains("context: 32,768 tokens"));
+}
+
+#[test]
+fn weights_tell_the_layout_where_they_can() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = r#"{"model_type": "llama", "num_hidden_layers": 1, "head_dim": 2}"#;
+    fs::write(folder.path().join("config.json"), config).unwrap();
+    let header =
+        r#"{"layers.0.attention.wq.weight":{"dtype":"F32","shape":[4,2],"data_offsets":[0,32]}}"#;
+    let mut file = (header.len() as u64).to_le_bytes().to_vec();
+    file.extend(header.as_bytes());
+    file.extend([0; 32]);
+    fs::write(folder.path().join("meta.safetensors"), &file).unwrap();
+    let arguments = ["config.json", "--weights", "meta.safetensors"];
+    let (text, _) = well(inspect(&arguments, folder.path()));
+    says(
+        &text,
+        &["Its 4 rows are 2 heads of width 2.", "The name is Meta's"],
+    );
+    for (bytes, words) in [
+        (&file[..4], "not a safetensors file: it has 4 bytes"),
+        (
+            &[255; 40][..],
+            "its header would have 18446744073709551615 bytes",
+        ),
+        (&file[..30], "its header would have"),
+    ] {
+        fs::write(folder.path().join("bad.safetensors"), bytes).unwrap();
+        let (code, _, error) = inspect(
+            &["config.json", "--weights", "bad.safetensors"],
+            folder.path(),
+        );
+        assert!(code == 2 && error.contains(words), "{code}: {error}");
+    }
+}
+
+#[test]
+fn wrong_use_says_what_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |text: &str| fs::write(folder.path().join("config.json"), text).unwrap();
+    for (text, words) in [
+        ("", "config.json cannot be read"),
+        ("{}", "it has no `model_type`"),
+        (
+            r#"{"model_type": "no_such"}"#,
+            "there is no model type named \"no_such\"",
+        ),
+        (
+            r#"{"model_type": "dbrx"}"#,
+            "the model type dbrx is not read: its code passes over the base",
+        ),
+    ] {
+        write(text);
+        let (code, _, error) = inspect(&["config.json"], folder.path());
+        assert!(code == 2 && error.contains(words), "{code}: {error}");
+    }
+    let (code, _, error) = inspect(&["no.json"], folder.path());
+    assert!(code == 1 && error.contains("no.json"), "{code}: {error}");
+    write(GEMMA);
+    let (code, _, error) = inspect(&["config.json", "--plot", "x.gif"], folder.path());
+    assert!(code == 2 && error.contains(".svg"), "{code}: {error}");
+}

@@ -1,0 +1,205 @@
+//! A study that is killed, stopped or run twice at once.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::common::{self, digits, refused, results, says, send, succeeds};
+
+/// Four trials, one after the other.
+fn study(steps: &str, out: &Path) -> Command {
+    let flags = "--schemes none,learned --seeds 2 --jobs 1 --batch-size 32 --steps";
+    digits(&format!("{flags} {steps}"), out)
+}
+
+/// The study with trials of some tenths of a second each.
+fn command(out: &Path) -> Command {
+    study("100", out)
+}
+
+fn start(out: &Path) -> Child {
+    let mut command = command(out);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().unwrap()
+}
+
+/// Waits for the line that says that this many trials are finished.
+fn wait_for_trials(child: &mut Child, count: usize) {
+    let told = BufReader::new(child.stderr.as_mut().unwrap());
+    let finished = told.lines().filter(|line| {
+        let line = line.as_ref().unwrap();
+        line.contains("accuracy by length")
+    });
+    assert_eq!(finished.take(count).count(), count);
+}
+
+fn finish(out: &Path) -> String {
+    let (_, stderr) = succeeds(&mut command(out));
+    stderr
+}
+
+/// How many trials have a result.
+fn finished(out: &Path) -> usize {
+    let trials = fs::read_dir(out.join("trials")).into_iter().flatten();
+    trials
+        .filter(|trial| trial.as_ref().unwrap().path().join("result.json").exists())
+        .count()
+}
+
+#[test]
+fn a_killed_study_goes_on_to_the_numbers_of_an_unbroken_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let unbroken = folder.path().join("unbroken");
+    finish(&unbroken);
+
+    // Killed at several moments, from before the folder is claimed to the middle of a training.
+    let broken = folder.path().join("broken");
+    for milliseconds in [1, 10, 30, 60, 100] {
+        let mut child = start(&broken);
+        thread::sleep(Duration::from_millis(milliseconds));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    // Killed after a trial: its result is kept.
+    let mut child = start(&broken);
+    wait_for_trials(&mut child, 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let kept = finished(&broken);
+    assert!((1..4).contains(&kept), "{kept}");
+    assert!(!broken.join("results.jsonl").exists());
+
+    let said = finish(&broken);
+    assert!(said.contains("of the trials were there already"), "{said}");
+    assert_eq!(results(&broken), results(&unbroken));
+    assert_eq!(results(&broken).len(), 4);
+}
+
+#[test]
+fn the_trial_of_a_killed_study_ends_by_itself() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let mut child = study("100000", &out).stderr(Stdio::null()).spawn().unwrap();
+    let worker = || {
+        let name = out.join("trials").to_string_lossy().into_owned();
+        let found = Command::new("pgrep").args(["-f", &name]).output().unwrap();
+        !found.stdout.is_empty()
+    };
+    let soon = |what: &dyn Fn() -> bool| {
+        let started = Instant::now();
+        while started.elapsed() < Duration::from_secs(60) {
+            if what() {
+                return true;
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+        false
+    };
+    assert!(soon(&worker), "no worker was started");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(soon(&|| !worker()), "the worker lives on");
+}
+
+#[test]
+fn ctrl_c_stops_cleanly_and_says_how_to_go_on() {
+    for signal in ["-INT", "-TERM"] {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("study");
+        let mut child = start(&out);
+        wait_for_trials(&mut child, 1);
+        send(signal, &child.id().to_string());
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        says(
+            &stderr,
+            &[
+                "of 4 trials are finished and kept in",
+                "Run the same command again to go on",
+            ],
+        );
+        assert!(!stderr.contains("no result"), "{stderr}");
+        assert_eq!(finished(&out) + left(&finish(&out)), 4);
+    }
+}
+
+#[test]
+fn a_trial_whose_process_is_killed_keeps_its_reason_until_it_is_tried_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let mut child = start(&out);
+    wait_for_trials(&mut child, 1);
+    let name = out.join("trials").to_string_lossy().into_owned();
+    // Between two trials there is no process to kill.
+    let kill = || Command::new("pkill").args(["-9", "-f", &name]).status();
+    let started = Instant::now();
+    while !kill().unwrap().success() {
+        assert!(started.elapsed() < Duration::from_secs(60), "no trial runs");
+        thread::sleep(Duration::from_millis(10));
+    }
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+
+    refused(
+        common::ended(common::lab().arg("report").arg(&out)),
+        1,
+        &["signal: 9"],
+    );
+    let table = fs::read_to_string(out.join("results.csv")).unwrap();
+    assert_eq!(table.matches("signal: 9").count(), 1, "{table}");
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("signal: 9"));
+
+    finish(&out);
+    let table = fs::read_to_string(out.join("results.csv")).unwrap();
+    assert!(!table.contains("signal"), "{table}");
+}
+
+/// How many trials a run had left to do.
+fn left(stderr: &str) -> usize {
+    let line = stderr.lines().find(|line| line.contains("accuracy by"));
+    let count = line.and_then(|line| line.split_whitespace().next());
+    let total = count.and_then(|count| count.split('/').nth(1));
+    total.map_or(0, |total| total.parse().unwrap())
+}
+
+#[test]
+fn one_folder_has_one_study_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let mut first = start(&out);
+    wait_for_trials(&mut first, 1);
+    refused(
+        common::ended(&mut command(&out)),
+        2,
+        &["in use by another pe-lab"],
+    );
+    first.kill().unwrap();
+    first.wait().unwrap();
+    finish(&out);
+}
+
+#[test]
+fn a_stop_while_costs_are_measured_is_called_a_stop() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    succeeds(&mut study("2", &out));
+    let mut command = common::lab();
+    command.arg("costs").arg(&out).stdout(Stdio::null());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(told.next().unwrap().unwrap().contains("measuring"));
+    thread::sleep(Duration::from_millis(500));
+    send("-INT", &child.id().to_string());
+    let asked = Instant::now();
+    let said: Vec<String> = told.map(Result::unwrap).collect();
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{said:?}");
+    assert!(asked.elapsed() < Duration::from_secs(2), "{said:?}");
+    let end = "stopped before all costs were measured; none were kept";
+    assert!(said.last().unwrap().contains(end), "{said:?}");
+    assert!(!out.join("costs.json").exists());
+}

@@ -1,0 +1,322 @@
+//! Links, pipes and second names in the place of the files of a study: none is read, written or waited for.
+
+use crate::rows;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::common::{self, SMALL, end_of, ended_in_time as ended, says, send};
+
+const TRIAL: &str = "trials/digits-learned-1";
+
+fn study(out: &Path) -> Command {
+    common::digits("--schemes none,learned --seeds 1 --steps 3 --quiet", out)
+}
+
+fn merge(parts: &[&Path], to: &Path) -> Command {
+    let mut command = common::lab();
+    command.arg("merge").args(parts).arg("--out").arg(to);
+    command
+}
+
+fn copy(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg("-r").args([from, to]).status();
+    assert!(copied.unwrap().success());
+}
+
+fn pipe(at: &Path) {
+    assert!(Command::new("mkfifo").arg(at).status().unwrap().success());
+}
+
+/// What no study may touch: a private file, and a folder with files of the names of a trial's.
+struct Others {
+    secret: PathBuf,
+    folder: PathBuf,
+}
+
+impl Others {
+    fn of(place: &Path) -> Self {
+        let (secret, folder) = (place.join("secret"), place.join("others"));
+        fs::write(&secret, "secret").unwrap();
+        fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::create_dir(&folder).unwrap();
+        for name in [
+            "spec.json",
+            "failure.json",
+            "curve.json",
+            "weights.bpk",
+            "worker.log",
+        ] {
+            fs::write(folder.join(name), "mine").unwrap();
+        }
+        Self { secret, folder }
+    }
+
+    fn check(&self, what: &str) {
+        assert_eq!(
+            fs::read_to_string(&self.secret).unwrap(),
+            "secret",
+            "{what}"
+        );
+        let names = fs::read_dir(&self.folder).unwrap();
+        let texts = names.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
+        assert_eq!(texts.collect::<Vec<_>>(), ["mine"; 5], "{what}");
+    }
+}
+
+/// Puts something else in the place of a file.
+fn instead(file: &Path, put: impl FnOnce(&Path)) {
+    match fs::symlink_metadata(file) {
+        Ok(about) if about.is_dir() => fs::remove_dir_all(file).unwrap(),
+        Ok(_) => fs::remove_file(file).unwrap(),
+        Err(_) => fs::create_dir_all(file.parent().unwrap()).unwrap(),
+    }
+    put(file);
+}
+
+#[test]
+fn merge_copies_no_file_from_outside_of_a_part() {
+    let folder = tempfile::tempdir().unwrap();
+    let others = Others::of(folder.path());
+    let whole = folder.path().join("whole");
+    assert_eq!(ended(&mut study(&whole)).0, 0);
+    let (part, merged) = (folder.path().join("part"), folder.path().join("merged"));
+    let zero = PathBuf::from("/dev/zero");
+    for name in ["spec.json", "result.json", "encoding.csv", "weights.bpk"] {
+        let ways: [&dyn Fn(&Path); 4] = [
+            &|file| symlink(&others.secret, file).unwrap(),
+            &|file| symlink(&zero, file).unwrap(),
+            &|file| fs::hard_link(&others.secret, file).unwrap(),
+            &pipe,
+        ];
+        for (way, put) in ways.into_iter().enumerate() {
+            for place in [&part, &merged] {
+                let _ = fs::remove_dir_all(place);
+            }
+            copy(&whole, &part);
+            instead(&part.join(TRIAL).join(name), put);
+            let (code, said) = ended(&mut merge(&[&part], &merged));
+            assert!(
+                code == 1 && said.contains(name),
+                "{name}, way {way}: {code}, {said}"
+            );
+            assert!(said.contains("digits-learned-1"), "{said}");
+            assert!(!merged.join(TRIAL).join(name).exists(), "{name}, way {way}");
+            others.check(name);
+        }
+    }
+}
+
+#[test]
+fn merge_takes_what_is_whole_where_one_part_is_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = folder.path().join("whole");
+    assert_eq!(ended(&mut study(&whole)).0, 0);
+    let encoding = fs::read(whole.join(TRIAL).join("encoding.csv")).unwrap();
+    for (number, damage) in ["changed", "gone", "result"].into_iter().enumerate() {
+        let part = folder.path().join(damage);
+        copy(&whole, &part);
+        let file = part.join(TRIAL).join("encoding.csv");
+        match damage {
+            "changed" => fs::write(&file, "1,2\n3,4\n").unwrap(),
+            "gone" => fs::remove_file(&file).unwrap(),
+            _ => fs::write(part.join(TRIAL).join("result.json"), "{").unwrap(),
+        }
+        let alone = folder.path().join(format!("alone-{number}"));
+        let (code, said) = ended(&mut merge(&[&part], &alone));
+        assert!(
+            code == 1 && said.contains("result.json"),
+            "{damage}: {code}, {said}"
+        );
+        let merged = folder.path().join(format!("merged-{number}"));
+        let (code, said) = ended(&mut merge(&[&part, &whole], &merged));
+        assert!(
+            code == 0 && said.contains("what is merged is that of"),
+            "{damage}: {said}"
+        );
+        assert_eq!(
+            fs::read(merged.join(TRIAL).join("encoding.csv")).unwrap(),
+            encoding
+        );
+        // What is said of a file that is gone helps: without its result the trial is run again.
+        if damage == "gone" {
+            let (_, said) = ended(common::lab().arg("report").arg(&part));
+            says(&said, &["result.json", "delete it and run again"]);
+            fs::remove_file(part.join(TRIAL).join("result.json")).unwrap();
+            assert_eq!(ended(&mut study(&part)).0, 0);
+            assert_eq!(fs::read(&file).unwrap(), encoding);
+        }
+    }
+}
+
+#[test]
+fn a_study_writes_nothing_outside_of_its_folder_and_waits_for_no_pipe() {
+    let folder = tempfile::tempdir().unwrap();
+    let others = Others::of(folder.path());
+    let whole = folder.path().join("whole");
+    assert_eq!(ended(&mut study(&whole)).0, 0);
+    let out = folder.path().join("study");
+    let link: &dyn Fn(&Path) = &|file| symlink(&others.folder, file).unwrap();
+    let second: &dyn Fn(&Path) = &|file| fs::hard_link(&others.secret, file).unwrap();
+    // The last says whether the study does without the file: it is put in the place of one that the study writes.
+    for (name, put, code) in [
+        ("trials/digits-none-1", link, 1),
+        ("trials", link, 1),
+        ("study.lock", second, 1),
+        ("study.lock", &pipe as &dyn Fn(&Path), 1),
+        ("study.json", &pipe, 1),
+        ("study.json", second, 1),
+        ("study.toml", &pipe, 0),
+        ("study.toml", second, 0),
+        ("report.html", second, 0),
+        ("summary.json", &pipe, 0),
+        ("trials/digits-none-1/result.json", &pipe, 1),
+        ("trials/digits-none-1/worker.log", &pipe, 1),
+        ("trials/digits-none-1/worker.log", second, 1),
+        ("trials/digits-none-1/failure.json", second, 0),
+        ("trials/digits-none-1/curve.json", &pipe, 0),
+    ] {
+        let _ = fs::remove_dir_all(&out);
+        copy(&whole, &out);
+        if name.starts_with("trials/digits-none-1/") && !name.ends_with("result.json") {
+            fs::remove_file(out.join("trials/digits-none-1/result.json")).unwrap();
+        }
+        instead(&out.join(name), put);
+        let (ended, said) = ended(&mut study(&out));
+        assert_eq!(ended, code, "{name}: {said}");
+        assert!(
+            code == 0 || said.contains(name.rsplit('/').next().unwrap()),
+            "{name}: {said}"
+        );
+        others.check(name);
+    }
+}
+
+#[test]
+fn the_copy_of_the_data_is_not_behind_a_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let others = Others::of(folder.path());
+    let file = folder.path().join("x.csv");
+    rows::write_rows(&file);
+    let out = folder.path().join("study");
+    assert_eq!(ended(&mut rows::of_data(&file, &out)).0, 0);
+    instead(&out.join("data"), |data| {
+        symlink(&others.folder, data).unwrap()
+    });
+    for mut command in [rows::of_data(&file, &out), {
+        let mut report = common::lab();
+        report.arg("report").arg(&out);
+        report
+    }] {
+        let (code, said) = ended(&mut command);
+        assert!(code == 1 && said.contains("data"), "{code}: {said}");
+        others.check("data");
+    }
+}
+
+#[test]
+fn a_training_waits_for_no_pipe() {
+    let folder = tempfile::tempdir().unwrap();
+    let others = Others::of(folder.path());
+    let out = folder.path().join("training");
+    let train = |more: &[&str]| {
+        let mut command = common::lab();
+        command.arg("train").args(more).arg("--out").arg(&out);
+        ended(&mut command)
+    };
+    let begun = [&SMALL[..], &["--task", "digits", "--steps", "60"]].concat();
+    assert_eq!(train(&begun).0, 0);
+    fs::remove_file(out.join("result.json")).unwrap();
+    for name in [
+        "train.lock",
+        "spec.json",
+        "losses.json",
+        "checkpoint/model-1.sha256",
+        "checkpoint/optim-1.bpk",
+    ] {
+        let file = out.join(name);
+        let ways: [&dyn Fn(&Path); 2] =
+            [&pipe, &|file| fs::hard_link(&others.secret, file).unwrap()];
+        for put in ways {
+            let kept = fs::read(&file).unwrap();
+            instead(&file, put);
+            let (code, said) = train(&["--resume"]);
+            // Without a checkpoint it begins again.
+            let is_needed = ["train.lock", "spec.json"].contains(&name);
+            assert_eq!(code, i32::from(is_needed), "{name}: {said}");
+            assert!(
+                said.contains(if is_needed { name } else { "is not whole" }),
+                "{name}: {said}"
+            );
+            others.check(name);
+            fs::remove_file(&file).unwrap();
+            fs::write(&file, kept).unwrap();
+            let _ = fs::remove_file(out.join("result.json"));
+        }
+    }
+}
+
+#[test]
+fn a_folder_that_the_user_keeps_behind_a_link_is_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let (real, link) = (folder.path().join("real"), folder.path().join("link"));
+    fs::create_dir(&real).unwrap();
+    symlink(&real, &link).unwrap();
+    let out = link.join("study");
+    assert_eq!(ended(&mut study(&out)).0, 0);
+    let behind = folder.path().join("study");
+    symlink(real.join("study"), &behind).unwrap();
+    assert_eq!(ended(&mut study(&behind)).0, 0);
+    assert!(real.join("study/report.html").exists());
+    assert_eq!(ended(common::lab().arg("report").arg(&behind)).0, 0);
+}
+
+#[test]
+fn a_process_that_is_blocked_ends_when_it_is_asked_to() {
+    let folder = tempfile::tempdir().unwrap();
+    // A pipe that is full, and that nobody reads.
+    let (_reader, mut writer) = std::io::pipe().unwrap();
+    writer.write_all(&[b'x'; 64 * 1024]).unwrap();
+    let out = folder.path().join("study");
+    let mut child = study(&out).stdout(writer).spawn().unwrap();
+    let started = Instant::now();
+    while !out.join("report.html").exists() {
+        assert!(started.elapsed() < Duration::from_secs(120), "no report");
+        thread::sleep(Duration::from_millis(20));
+    }
+    thread::sleep(Duration::from_millis(500));
+    assert_eq!(
+        child.try_wait().unwrap(),
+        None,
+        "it does not wait for its reader"
+    );
+    let pid = child.id().to_string();
+    send("-TERM", &pid);
+    assert_eq!(end_of(&mut child, 30), Some(1));
+}
+
+#[test]
+fn what_is_read_of_a_users_file_is_bounded() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut inspect = common::lab();
+    inspect.args(["inspect", "/dev/zero"]);
+    let large = folder.path().join("config.json");
+    fs::File::create(&large).unwrap().set_len(1 << 40).unwrap();
+    let mut of_large = common::lab();
+    of_large.arg("inspect").arg(&large);
+    let mut plan = common::lab();
+    plan.args(["compare", "--study", "/dev/zero", "--dry-run"]);
+    plan.current_dir(folder.path());
+    for mut command in [inspect, of_large, plan] {
+        let (code, said) = ended(&mut command);
+        assert!(
+            [1, 2].contains(&code) && said.starts_with("error: "),
+            "{code}: {said}"
+        );
+    }
+    assert_eq!(fs::metadata(&large).unwrap().nlink(), 1);
+}

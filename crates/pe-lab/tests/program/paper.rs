@@ -1,0 +1,226 @@
+//! What a paper takes of a report, and scores of other programs, as a user gets them.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::{digits, run_in, says, succeeds, well};
+
+/// A study of two tiny trials.
+fn study(out: &str, steps: &str, folder: &Path) {
+    let flags = format!("--quiet --schemes none,learned --seeds 1 --steps {steps}");
+    succeeds(&mut digits(&flags, &folder.join(out)));
+}
+
+#[test]
+fn a_paper_gets_tables_methods_sources_and_pictures_without_titles() {
+    let folder = tempfile::tempdir().unwrap();
+    study("s", "2", folder.path());
+    let paper = folder.path().join("s/paper");
+    assert!(!paper.exists(), "only if it is asked for");
+    let titled = fs::read_to_string(folder.path().join("s/bars-digits.svg")).unwrap();
+    let (_, stderr) = well(run_in(folder.path(), "report s --paper --no-titles"));
+    let read = |name: &str| fs::read_to_string(paper.join(name)).unwrap();
+    assert!(
+        read("table.md").contains("| Scheme |") && read("table.tex").contains("\\begin{tabular}")
+    );
+    assert!(read("methods.md").contains("We compared 2 positional encodings"));
+    assert!(
+        read("methods.tex").contains("\\cite{welch1947}")
+            && read("references.bib").contains("{welch1947,")
+    );
+    let pdf = cfg!(feature = "pdf");
+    let picture = fs::read(paper.join(if pdf {
+        "bars-digits.pdf"
+    } else {
+        "bars-digits.svg"
+    }))
+    .unwrap();
+    assert!(picture.starts_with(if pdf { b"%PDF" } else { b"<svg" }));
+    assert_eq!(stderr.contains("--features pdf"), !pdf, "{stderr}");
+    // The picture beside the page has no title either, and a name for screen readers.
+    let untitled = fs::read_to_string(folder.path().join("s/bars-digits.svg")).unwrap();
+    let title = |svg: &str| {
+        svg.lines()
+            .any(|line| line == "digits: accuracy after 2 steps")
+    };
+    assert!(title(&titled) && !title(&untitled));
+    assert!(untitled.contains("aria-label=\"digits: accuracy after 2 steps\""));
+    // Its own table of results is one that can be judged.
+    let (_, stderr) = well(run_in(folder.path(), "judge s/results.csv"));
+    says(
+        &stderr,
+        &["results.csv: 2 scores, 2 schemes, 1 task, 1 seed"],
+    );
+}
+
+#[test]
+fn two_studies_stand_beside_each_other_in_a_folder_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    study("short", "2", folder.path());
+    study("long", "4", folder.path());
+    let (code, stdout, stderr) = run_in(folder.path(), "report short long --out both");
+    assert_eq!(code, 0, "{stderr}");
+    says(
+        &stdout,
+        &[
+            "tasks.digits.steps",
+            "digits at the training lengths",
+            "No test compares two studies",
+            "short (2 of 2 trials",
+        ],
+    );
+    for name in ["report.html", "report.md", "table.tex", "summary.json"] {
+        assert!(folder.path().join("both").join(name).is_file(), "{name}");
+    }
+    for (arguments, said) in [
+        ("report short long", "name it with --out"),
+        (
+            "report short long --out long",
+            "long holds a study of its own",
+        ),
+        ("report short gone --out both", "gone holds no study"),
+        (
+            "report short long --out both --paper",
+            "--paper and --no-titles are about one study",
+        ),
+    ] {
+        let (code, _, stderr) = run_in(folder.path(), arguments);
+        assert_eq!(code, 2, "{arguments:?}: {stderr}");
+        assert!(stderr.contains(said), "{arguments:?}: {stderr}");
+    }
+}
+
+/// The files of a folder, and what is in them.
+fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let files = fs::read_dir(folder).unwrap().map(|entry| {
+        let entry = entry.unwrap();
+        let bytes = fs::read(entry.path()).unwrap_or_default();
+        (entry.file_name().into_string().unwrap(), bytes)
+    });
+    let mut files: Vec<_> = files.collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn a_report_overwrites_and_deletes_no_file_of_somebody_else() {
+    let folder = tempfile::tempdir().unwrap();
+    study("s", "2", folder.path());
+    let report = |out: &str| {
+        let (code, _, stderr) = run_in(folder.path(), &format!("report s --out {out} --paper"));
+        (code, stderr)
+    };
+    // Files of the names of a report's, in folders without a list and with one that does not name them.
+    for (number, (name, list)) in [
+        ("results.csv", None),
+        ("report.html", None),
+        ("summary.json", Some("report.html\n")),
+        ("paper", None),
+        ("results.csv", Some("")),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let out = folder.path().join(format!("mine-{number}"));
+        fs::create_dir(&out).unwrap();
+        let file = out.join(name);
+        let file = match name {
+            "paper" => {
+                fs::create_dir(&file).unwrap();
+                file.join("table.md")
+            }
+            _ => file,
+        };
+        fs::write(&file, "mine").unwrap();
+        fs::write(out.join("notes.txt"), "mine").unwrap();
+        if let Some(list) = list {
+            fs::write(out.join(".pe-lab-report"), list).unwrap();
+        }
+        let before = contents(&out);
+        let (code, stderr) = report(&format!("mine-{number}"));
+        assert_eq!(code, 2, "{name}: {stderr}");
+        let named = file.display().to_string();
+        let named = named.rsplit_once('/').unwrap().1;
+        assert!(
+            stderr.contains(named) && stderr.contains("no report of pe-lab has written it"),
+            "{name}: {stderr}"
+        );
+        assert_eq!(contents(&out), before, "{name}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+    }
+    // Beside the files of a report, foreign ones stay; and a report is written anew.
+    let out = folder.path().join("ours");
+    fs::create_dir(&out).unwrap();
+    for name in ["notes.txt", ".unfinished-1", "table.md"] {
+        fs::write(out.join(name), "mine").unwrap();
+    }
+    assert_eq!(report("ours").0, 0);
+    let first = contents(&out);
+    let list = fs::read_to_string(out.join(".pe-lab-report")).unwrap();
+    assert!(list.contains("results.csv\n") && !list.contains("notes.txt"));
+    // One of before reports kept a list is written anew too, as its page tells.
+    for has_list in [true, false] {
+        if !has_list {
+            fs::remove_file(out.join(".pe-lab-report")).unwrap();
+        }
+        fs::write(out.join("results.csv"), "older").unwrap();
+        let (code, stderr) = report("ours");
+        assert_eq!(code, 0, "{stderr}");
+        assert_eq!(contents(&out), first);
+    }
+}
+
+#[test]
+fn scores_of_another_program_are_judged() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = (1..=5).flat_map(|seed| {
+        let spread = f64::from(seed) / 100.0;
+        [
+            format!("rope,{seed},sorting,{}", 0.9 + spread),
+            format!("nope,{seed},sorting,{}", 0.4 + spread),
+        ]
+    });
+    let rows: Vec<String> = rows.collect();
+    fs::write(
+        folder.path().join("r.csv"),
+        format!("scheme,seed,task,score\n{}\n", rows.join("\n")),
+    )
+    .unwrap();
+    let (stdout, stderr) = well(run_in(folder.path(), "judge r.csv"));
+    says(&stderr, &["r.csv: 10 scores, 2 schemes, 1 task, 5 seeds"]);
+    assert!(
+        stdout.starts_with("By these scores rope is best."),
+        "{stdout}"
+    );
+    // What a table of scores does not tell is said, and nothing of it is claimed.
+    says(&stdout, &["- The scores are taken as they are in r.csv"]);
+    assert!(!stdout.contains("no skill;"), "{stdout}");
+    let (_, stdout, _) = run_in(folder.path(), "judge r.csv --details");
+    says(&stdout, &["rope is best of the two on sorting"]);
+    assert_eq!(
+        fs::read_dir(folder.path()).unwrap().count(),
+        1,
+        "nothing is written"
+    );
+    well(run_in(folder.path(), "judge r.csv --out page --paper"));
+    for name in [
+        "report.html",
+        "summary.json",
+        "bars-sorting.svg",
+        "paper/table.tex",
+    ] {
+        assert!(folder.path().join("page").join(name).is_file(), "{name}");
+    }
+    // Nobody knows how these were made.
+    assert!(!folder.path().join("page/paper/methods.md").exists());
+    fs::write(
+        folder.path().join("bad.csv"),
+        "scheme,seed,task,score\nrope,1,sorting,91\n",
+    )
+    .unwrap();
+    let (code, stdout, stderr) = run_in(folder.path(), "judge bad.csv");
+    assert_eq!((code, stdout.as_str()), (2, ""), "{stderr}");
+    says(&stderr, &["bad.csv: line 2: the score is `91`, above 1"]);
+    let (code, _, stderr) = run_in(folder.path(), "judge r.csv --paper");
+    assert!(code == 2 && stderr.contains("--out"), "{stderr}");
+}

@@ -1,0 +1,309 @@
+//! From `compare` on images or a series to `predict` on other files.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use crate::bars::bar;
+use crate::common::{self, good_in as good, json, run_in as ran, says};
+use image::RgbImage;
+
+/// A prediction that is refused, with why.
+fn refused(folder: &Path, file: &str) -> String {
+    let (code, stdout, stderr) = ran(folder, &format!("predict {file} --study study"));
+    assert_eq!((code, stdout.as_str()), (2, ""), "{file}: {stderr}");
+    stderr
+}
+
+/// The lines of a table of predictions below its header.
+fn lines(table: &str, header: &str) -> Vec<Vec<String>> {
+    let mut lines = table.lines();
+    assert_eq!(lines.next(), Some(header), "{table}");
+    let cells = |line: &str| line.split(',').map(String::from).collect();
+    lines.map(cells).collect()
+}
+
+/// What the report says of a scheme at a length.
+fn scored(folder: &Path, scheme: &str, length: &str, column: &str) -> f64 {
+    common::scored(&folder.join("study"), scheme, length, column)[0]
+}
+
+fn winner(folder: &Path) -> String {
+    let winner = json(&folder.join("study/winner.json"));
+    winner["scheme"]["name"].as_str().unwrap().to_string()
+}
+
+/// A wave around a rising line, at a row.
+fn wave(row: usize) -> f64 {
+    (row as f64 * 0.7).sin() + 0.01 * row as f64
+}
+
+fn waves(rows: std::ops::Range<usize>) -> String {
+    let mut text = String::from("t,x,y\n");
+    for row in rows {
+        writeln!(text, "{row},{},{}", row % 7, wave(row)).unwrap();
+    }
+    text
+}
+
+const FORECAST: &str = "compare --data series.csv --target y --time t --columns y --max-len 16 \
+    --schemes none,sinusoidal --seeds 1, --steps 120 --out study --quiet";
+
+#[test]
+fn a_forecast_goes_on_with_another_table() {
+    let keep = tempfile::tempdir().unwrap();
+    let folder = keep.path();
+    fs::write(folder.join("series.csv"), waves(0..500)).unwrap();
+    good(folder, FORECAST);
+    assert_eq!(winner(folder), "sinusoidal");
+
+    // On the table of the study the predictions of the tested rows have the error of the report. Those are the rows
+    // 433 to 500: the test begins with row 401, and the longest tested window has 32 rows.
+    let (table, said) = good(folder, "predict series.csv --study study");
+    says(
+        &said,
+        &[
+            "the first 8 rows have no prediction",
+            "row 501 is the one after",
+        ],
+    );
+    let all = lines(&table, "row,prediction");
+    let rows: Vec<usize> = all.iter().map(|cells| cells[0].parse().unwrap()).collect();
+    assert_eq!(rows, (9..=501).collect::<Vec<_>>());
+    let predicted = |row: usize| -> f64 { all[row - 9][1].parse().unwrap() };
+    let errors = (433..=500).map(|row| (predicted(row) - wave(row - 1)).abs());
+    let error = errors.sum::<f64>() / 68.0;
+    let told = scored(folder, "sinusoidal", "16", "value");
+    assert!((error - told).abs() < 1e-5 * told, "{error} {told}");
+    // The row that is not there yet.
+    let naive = (wave(500) - wave(499)).abs();
+    assert!((predicted(501) - wave(500)).abs() < 0.5 * naive);
+    let errors = (9..=500).map(|row| (predicted(row) - wave(row - 1)).abs());
+    let error = errors.sum::<f64>() / 492.0;
+    let of_file = format!(
+        "492 predictions are of rows whose number is there: mean absolute error {error:.4}"
+    );
+    assert!(said.contains(&of_file), "{of_file}: {said}");
+
+    // Other rows, with the columns in another order and without the one that the study does not read.
+    let mut other = String::from("y,t\n");
+    for row in 600..620 {
+        writeln!(other, "{},{row}", wave(row)).unwrap();
+    }
+    fs::write(folder.join("other.csv"), &other).unwrap();
+    let (table, _) = good(folder, "predict other.csv --study study");
+    let all = lines(&table, "row,prediction");
+    assert_eq!((all.len(), all[12][0].as_str()), (13, "21"));
+    let last: f64 = all[12][1].parse().unwrap();
+    assert!((last - wave(620)).abs() < 0.5, "{last} {}", wave(620));
+
+    // Rows enough for the shortest window, and one too few.
+    let some = |rows: usize| {
+        other
+            .lines()
+            .take(rows + 1)
+            .map(|line| format!("{line}\n"))
+            .collect::<String>()
+    };
+    fs::write(folder.join("short.csv"), some(8)).unwrap();
+    let (table, _) = good(folder, "predict short.csv --study study");
+    assert_eq!(lines(&table, "row,prediction").len(), 1);
+    for (text, words) in [
+        (
+            some(7),
+            "has 7 rows, and the shortest window of the training has 8",
+        ),
+        (some(0), "no row"),
+        (
+            some(12).replace("y,t", "z,t"),
+            "has no column `y`, which the study reads; its columns are `z`, `t`",
+        ),
+        (some(12).replace("y,t", "y,u"), "has no column `t`"),
+        (some(12) + "x,700\n", "line 14: `y` is `x`"),
+        (some(12) + ",700\n", "line 14: `y` is missing"),
+        (some(12) + "1,3\n", "line 14: the time `3` lies before"),
+        (some(12) + "1,900,7\n", "line 14: 3 fields"),
+    ] {
+        fs::write(folder.join("wrong.csv"), text).unwrap();
+        let message = refused(folder, "wrong.csv");
+        assert!(message.contains(words), "{words}: {message}");
+        assert!(!message.contains("--skip-bad"), "{message}");
+    }
+    assert!(refused(folder, "nowhere.csv").contains("check the path"));
+    assert!(refused(folder, "study").contains("is not a file"));
+}
+
+#[test]
+fn classes_of_a_series_need_no_column_of_classes() {
+    let keep = tempfile::tempdir().unwrap();
+    let folder = keep.path();
+    // Whether the number rises. Columns are standardized as in training, so there is no trend.
+    let level = |row: usize| (row as f64 * 0.7).sin();
+    let class = |row: usize| {
+        if level(row) > level(row - 1) {
+            "up"
+        } else {
+            "down"
+        }
+    };
+    let mut text = String::from("y,what\n");
+    for row in 1..400 {
+        writeln!(text, "{},{}", level(row), class(row)).unwrap();
+    }
+    fs::write(folder.join("series.csv"), &text).unwrap();
+    good(
+        folder,
+        "compare --data series.csv --target what --max-len 8 --schemes sinusoidal --seeds 1, --steps 150 --quiet --out study",
+    );
+    let mut other = String::from("y\n");
+    for row in 500..560 {
+        writeln!(other, "{}", level(row)).unwrap();
+    }
+    fs::write(folder.join("other.csv"), other).unwrap();
+    let (table, said) = good(folder, "predict other.csv --study study");
+    says(&said, &["the first 3 rows have no prediction"]);
+    let all = lines(&table, "row,prediction,probability");
+    let rows: Vec<usize> = all.iter().map(|cells| cells[0].parse().unwrap()).collect();
+    assert_eq!(rows, (4..=60).collect::<Vec<_>>());
+    let right = all
+        .iter()
+        .zip(&rows)
+        .filter(|(cells, row)| cells[1] == class(499 + **row));
+    let right = right.count();
+    let told = scored(folder, "sinusoidal", "8", "accuracy");
+    assert!(
+        told > 0.8 && right > 45,
+        "{right} of 57, {told} in the report"
+    );
+}
+
+const CLASSES: [&str; 2] = ["above", "below"];
+
+#[test]
+fn images_are_predicted_as_they_were_tested() {
+    let keep = tempfile::tempdir().unwrap();
+    let folder = keep.path();
+    for (part, each) in [("train", 30), ("test", 12)] {
+        for (class, name) in CLASSES.into_iter().enumerate() {
+            let place = folder.join("bars").join(part).join(name);
+            fs::create_dir_all(&place).unwrap();
+            for number in 0..each {
+                let image = bar(class, number + 100 * usize::from(part == "test"), [12, 12]);
+                image.save(place.join(format!("{number:03}.png"))).unwrap();
+            }
+        }
+    }
+    good(
+        folder,
+        "compare --data bars --schemes none,sinusoidal_2d --seeds 1, --steps 60 --patch 3 --quiet --out study",
+    );
+    assert_eq!(winner(folder), "sinusoidal_2d");
+
+    // The test of the study: as many are right as the report says.
+    let (table, said) = good(folder, "predict bars/test --study study");
+    let all = lines(&table, "file,prediction,probability");
+    let names: Vec<String> = CLASSES
+        .iter()
+        .flat_map(|name| (0..12).map(move |number| format!("{name}/{number:03}.png")))
+        .collect();
+    assert_eq!(
+        all.iter().map(|cells| cells[0].clone()).collect::<Vec<_>>(),
+        names
+    );
+    let right = all
+        .iter()
+        .filter(|cells| cells[0].starts_with(&cells[1]))
+        .count();
+    let told = scored(folder, "sinusoidal_2d", "16", "accuracy");
+    assert!((right as f64 / 24.0 - told).abs() < 1e-9, "{right} {told}");
+    assert_eq!(
+        said,
+        format!(
+            "{right} of 24 predictions agree with the labels that are there: accuracy {told:.3}\n"
+        )
+    );
+    assert!(told > 0.9, "{told}");
+    for cells in &all {
+        let probability: f64 = cells[2].parse().unwrap();
+        assert!((0.5..=1.0).contains(&probability), "{cells:?}");
+    }
+
+    // Larger, of another shape, in colours, in folders inside each other; and a hidden file.
+    let place = folder.join("new/deeper");
+    fs::create_dir_all(&place).unwrap();
+    bar(0, 300, [24, 24])
+        .save(folder.join("new/b.png"))
+        .unwrap();
+    bar(1, 301, [24, 48]).save(place.join("a.png")).unwrap();
+    let grey = bar(1, 302, [12, 12]);
+    let coloured = RgbImage::from_fn(12, 12, |x, y| {
+        let value = grey.get_pixel(x, y).0[0];
+        image::Rgb([value, value, value.saturating_add(9)])
+    });
+    coloured.save(place.join("c.png")).unwrap();
+    fs::write(folder.join("new/.hidden"), "x").unwrap();
+    let (table, said) = good(folder, "predict new --study study");
+    let all = lines(&table, "file,prediction,probability");
+    let said_of: Vec<(&str, &str)> = all.iter().map(|c| (c[0].as_str(), c[1].as_str())).collect();
+    assert_eq!(
+        said_of,
+        [
+            ("b.png", "above"),
+            ("deeper/a.png", "below"),
+            ("deeper/c.png", "below")
+        ]
+    );
+    says(
+        &said,
+        &[
+            "2 of 3 images were brought to the 12 × 12 pixels of the training",
+            "was cut off 1 of them",
+            "hidden files, which are not read: 1",
+        ],
+    );
+    // A single file.
+    let (table, _) = good(folder, "predict new/b.png --study study");
+    let one = lines(&table, "file,prediction,probability");
+    assert_eq!(
+        (one.len(), one[0][0].as_str(), one[0][1].as_str()),
+        (1, "new/b.png", "above")
+    );
+
+    // What is no image is named, and nothing is predicted without it.
+    fs::write(folder.join("new/notes.txt"), "x").unwrap();
+    let whole = fs::read(folder.join("new/b.png")).unwrap();
+    fs::write(folder.join("new/cut.png"), &whole[..whole.len() / 2]).unwrap();
+    let message = refused(folder, "new");
+    says(
+        &message,
+        &[
+            "2 of 5 files cannot be used",
+            "cut.png",
+            "notes.txt is neither a PNG nor a JPEG file",
+        ],
+    );
+    assert!(refused(folder, "new/notes.txt").contains("1 of 1 files cannot be used"));
+    assert!(refused(folder, "nowhere.png").contains("nowhere.png"));
+    fs::create_dir(folder.join("empty")).unwrap();
+    assert!(refused(folder, "empty").contains("holds no file"));
+}
+
+#[test]
+fn a_text_has_nothing_to_predict() {
+    let keep = tempfile::tempdir().unwrap();
+    let folder = keep.path();
+    fs::write(
+        folder.join("a.txt"),
+        "to be or not to be, that is the question\n".repeat(60),
+    )
+    .unwrap();
+    good(
+        folder,
+        "compare --data a.txt --train-length 8 --schemes none --seeds 1, --steps 1 --quiet --out study",
+    );
+    let message = refused(folder, "a.txt");
+    says(
+        &message,
+        &["predictions are made for labelled rows, images and series"],
+    );
+}

@@ -1,0 +1,195 @@
+//! Learning rates that are tried, budgets, recipes of layers and sizes, from the command line.
+
+use std::fs;
+use std::path::Path;
+
+use crate::common::{Ended, SMALL, compare, digits, ended, refused, says, succeeds, well};
+use pe_lab::ask::{StudySpec, Tasks, TrialSpec};
+use pe_lab::folder::{StudyFolder, read_json};
+use pe_lab::run::{Crew, Progress, Stop};
+
+#[track_caller]
+fn good(flags: &str, out: &Path) -> (String, String) {
+    succeeds(&mut compare(flags, out))
+}
+
+fn asked(flags: &str, out: &Path) -> Ended {
+    ended(&mut compare(flags, out))
+}
+
+/// The flags of a short study with a small model.
+fn tiny(flags: &str) -> String {
+    let small = SMALL.join(" ");
+    format!("--tasks digits --seeds 1 --steps 3 {small} {flags}")
+}
+
+fn spec(out: &Path) -> StudySpec {
+    read_json(&StudyFolder::at(out).spec()).unwrap()
+}
+
+/// The folders of trials whose name ends like this.
+fn trials(out: &Path, end: &str) -> usize {
+    let trials = fs::read_dir(out.join("trials")).unwrap();
+    let names = trials.map(|trial| trial.unwrap().file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.ends_with(end)).count()
+}
+
+/// The older result is of a training for another number of steps in the same folder.
+#[cfg(unix)]
+#[test]
+fn an_older_result_is_not_taken_for_that_of_a_training_that_was_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    good(&tiny("--details --schemes none --tune 2"), &out);
+    let study = StudyFolder::at(&out);
+    let old: TrialSpec = read_json(&study.trial("digits-none-101-rate-0.0015").spec()).unwrap();
+    assert!(study.trial(&old.id()).result().exists());
+    let new = TrialSpec { steps: 4, ..old };
+    let crew = Crew {
+        program: Path::new("false"), // ends without a result
+        jobs: 1,
+        progress: &Progress::Silent,
+        stop: &Stop::default(),
+    };
+    let missing = crew
+        .run_all(std::slice::from_ref(&new), &Tasks::default(), &study)
+        .unwrap();
+    assert_eq!(missing.len(), 1);
+    assert_eq!(missing[0].0, new);
+}
+
+#[test]
+fn every_scheme_is_tuned_with_the_same_rates_and_the_report_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let (stdout, stderr) = good(&tiny("--schemes none --tune 2 --details"), &out);
+    assert!(stderr.contains("2 trainings at seed 101"), "{stderr}");
+    assert!(stderr.contains("among 0.00075, 0.0015"), "{stderr}");
+    says(&stderr, &["learning rate of none on digits: 0.00"]);
+    says(&stdout, &["was chosen for each task among 2"]);
+    // Of two rates each is an end.
+    let words: Vec<&str> = stdout.split_whitespace().collect();
+    assert!(
+        words.join(" ").contains("a rate beyond them may be better"),
+        "{stdout}"
+    );
+    let tune = spec(&out).tune.unwrap();
+    let chosen = tune.chosen_for("digits", "none").unwrap();
+    let losses: Vec<f64> = chosen.losses.iter().map(|loss| loss.unwrap()).collect();
+    let lowest = if losses[0] <= losses[1] { 0 } else { 1 };
+    assert_eq!(chosen.rate, tune.rates[lowest]);
+    // The rate is in the trial itself, and the trainings that chose are not reported.
+    let tasks = pe_lab::ask::Tasks::default();
+    let trial = &spec(&out).trials(&tasks).unwrap()[0];
+    assert_eq!(trial.recipe.learning_rate, chosen.rate);
+    assert_eq!(
+        (trials(&out, "-rate-0.00075"), trials(&out, "-rate-0.0015")),
+        (1, 1)
+    );
+    let csv = fs::read_to_string(out.join("results.csv")).unwrap();
+    assert!(!csv.contains(",101,"), "{csv}");
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("What each scheme got"));
+
+    // Nothing is trained twice, and a scheme that is added is tuned like the first.
+    let (_, stderr) = good("", &out);
+    assert!(stderr.contains("0 trainings at seed 101"), "{stderr}");
+    good("--schemes rotary", &out);
+    let grown = spec(&out).tune.unwrap();
+    assert_eq!(grown.chosen_for("digits", "none"), Some(chosen));
+    assert_eq!((grown.chosen.len(), trials(&out, "-rate-0.0015")), (2, 2));
+
+    // Other rates are another study, and so is none.
+    refused(asked("--tune 3", &out), 2, &["it differs in: tune"]);
+    // Its own plan runs it again.
+    let again = folder.path().join("again");
+    let plan = out.join("study.toml");
+    good(&format!("--study {}", plan.display()), &again);
+    // It was not added to, as the first was.
+    let mut expected = spec(&out);
+    assert_eq!(expected.grown.len(), 1);
+    expected.grown.clear();
+    assert_eq!(spec(&again), expected);
+}
+
+#[test]
+fn a_budget_chooses_or_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let asked = |budget: &str| {
+        let flags = format!("--schemes none --budget {budget}");
+        ended(&mut digits(&flags, &out))
+    };
+    refused(
+        asked("1s --steps 100000"),
+        2,
+        &["3 seeds and 100 % of the steps"],
+    );
+    assert!(!out.exists());
+    refused(asked("soon"), 2, &["write 90s, 30m or 1.5h"]);
+    refused(
+        asked("1h --steps 3 --seeds 2"),
+        2,
+        &["at most one of --seeds and --steps"],
+    );
+    let (_, stderr) = well(asked("10h --steps 3"));
+    says(&stderr, &["buys 12 seeds and 100 % of the steps"]);
+    assert_eq!(spec(&out).seeds.len(), 12);
+    refused(asked("10h"), 2, &["holds one already"]);
+}
+
+#[test]
+fn recipes_of_layers_and_sizes_come_from_flags() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    let recipes = "rotary(share=0.5, base=500000),rotary(window=4,global_every=2),t5(nope_every=3)";
+    let sizes = "--d-model 32 --layers 3 --heads 2 --d-ff 48 --lr 0.001 --batch-size 8";
+    let study = format!("--tasks digits --seeds 1 --steps 3 --schemes {recipes} {sizes}");
+    let (stdout, _) = good(&study.replace(", ", ","), &out);
+    let spec = spec(&out);
+    let names = [
+        "rotary(base=500000,share=0.5)",
+        "rotary(window=4,global_every=2)",
+        "t5(nope_every=3)",
+    ];
+    assert_eq!(spec.schemes, names);
+    assert!(names.iter().all(|name| stdout.contains(name)), "{stdout}");
+    let model = &spec.model;
+    assert_eq!(
+        (model.d_model, model.layers, model.heads, model.d_ff),
+        (32, 3, 2, 48)
+    );
+    assert_eq!(
+        (spec.recipe.learning_rate, spec.recipe.batch_size),
+        (0.001, 8)
+    );
+    // A study file says the same, and other sizes are another study.
+    let (_, stderr) = good("", &out);
+    assert!(stderr.contains("3 of them are there already"), "{stderr}");
+    refused(asked("--layers 4", &out), 2, &["it differs in: model"]);
+    for (scheme, said) in [
+        ("rotary(share=0.3)", "a multiple of 0.125"),
+        ("rotary(nope_every=4)", "the model has 2 layers"),
+        ("rotary(bse=4)", "did you mean `base`?"),
+    ] {
+        let flags = format!("--tasks digits --schemes {scheme}");
+        let (code, _, stderr) = asked(&flags, &folder.path().join("wrong"));
+        assert_eq!(code, 2);
+        assert!(stderr.contains(said), "{scheme}: {stderr}");
+    }
+}
+
+#[test]
+fn a_retrieval_task_has_scores_by_depth() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("study");
+    good(&tiny("--tasks passkey --schemes none"), &out);
+    let depths = fs::read_to_string(out.join("depths.csv")).unwrap();
+    let mut lines = depths.lines();
+    let head = "task,scheme,seed,length,inside_training,depth_from,depth_to,answers,score,floor";
+    assert_eq!(lines.next(), Some(head));
+    // Eight lengths of five depths, and nothing of the task without depths.
+    assert_eq!(lines.clone().count(), 40, "{depths}");
+    assert!(lines.all(|line| line.starts_with("passkey,none,1,")));
+    assert!(out.join("depth-passkey.svg").exists() && !out.join("depth-digits.svg").exists());
+}
