@@ -3,9 +3,8 @@
 use serde::Serialize;
 
 use super::comparison::Part;
-use super::number::fixed;
 use super::summary::SchemeOverall;
-use super::words::spoken;
+use super::words::{fixed, spoken};
 use crate::run::{Costs, Machine};
 
 /// Times that differ by less than this share count as equal: a measurement again would change them as much.

@@ -33,7 +33,6 @@ mod figure;
 mod files;
 mod html;
 mod language;
-mod number;
 mod paper;
 mod results;
 mod sentences;

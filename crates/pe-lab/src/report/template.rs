@@ -9,8 +9,7 @@ use minijinja::{AutoEscape, Environment};
 use crate::console::visible;
 use crate::error::LabError;
 use crate::grouped::grouped;
-use crate::report::number::fixed;
-use crate::report::words::{capitalized, joined, p_text};
+use crate::report::words::{capitalized, fixed, joined, p_text};
 
 /// The text of a template with these values. One whose name ends in `.html` is a page, and writes every text as text.
 ///

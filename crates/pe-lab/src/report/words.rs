@@ -1,10 +1,18 @@
 //! Lists and numbers in sentences.
 
-use super::number::fixed;
 use crate::stats::Interval;
 
 /// A list names this many things and counts the rest.
 const NAMED: usize = 4;
+
+/// A number with this many decimals. A zero never has a minus sign.
+pub fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    match text.strip_prefix('-') {
+        Some(digits) if digits.chars().all(|c| c == '0' || c == '.') => digits.to_string(),
+        _ => text,
+    }
+}
 
 /// Whether this is the scheme without positions.
 pub fn is_control(scheme: &str) -> bool {
@@ -110,5 +118,13 @@ mod tests {
         assert_eq!(p_text(0.0625), "0.0625");
         assert_eq!(p_text(1.0), "1");
         assert_eq!(p_text(0.00001), "< 0.0001");
+    }
+
+    #[test]
+    fn a_zero_has_no_sign() {
+        assert_eq!(fixed(-0.0004, 2), "0.00");
+        assert_eq!(fixed(-0.004, 3), "-0.004");
+        assert_eq!(fixed(-0.5, 0), "0");
+        assert_eq!(fixed(1.25, 1), "1.2");
     }
 }

@@ -13,10 +13,9 @@ use serde_json::Value;
 
 use super::Report;
 use super::comparison::Part;
-use super::number::fixed;
 use super::paper::{DASH, Grid, Row};
 use super::summary::{Summary, TaskSummary};
-use super::words::{list, once, range};
+use super::words::{fixed, list, once, range};
 use crate::ask::StudySpec;
 use crate::stats::Interval;
 

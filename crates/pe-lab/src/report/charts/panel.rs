@@ -8,8 +8,8 @@ use crate::draw::{
 use crate::error::LabError;
 use crate::report::data::Data;
 use crate::report::figure::Figure;
-use crate::report::number::fixed;
 use crate::report::summary::TaskSummary;
+use crate::report::words::fixed;
 
 /// The width of most charts in pixels. Two of them fit side by side on a desk, and on a phone one is
 /// shown at about 60 % of its size.
