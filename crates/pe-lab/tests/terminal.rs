@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{SMALL, end_of, lab};
+use common::{SMALL, digits, end_of, lab};
 
 /// A terminal of 40 lines: the end that shows it, and the end that a program gets.
 fn terminal() -> (File, File) {
@@ -57,20 +57,15 @@ fn train(steps: &str, out: &Path) -> Command {
     command
 }
 
-fn compare(out: &Path) -> Command {
-    let mut command = lab();
-    command.args(["compare", "--tasks", "digits", "--schemes", "none"]);
-    command.args(["--seeds", "1", "--steps", "30", "--out"]);
-    command.arg(out).args(SMALL);
-    command
-}
-
 #[test]
 fn a_terminal_that_obeys_no_escapes_gets_none() {
     let folder = tempfile::tempdir().unwrap();
     for (term, has_escapes) in [("dumb", false), ("xterm", true)] {
         for (number, command) in [
-            compare(&folder.path().join(format!("{term}-study"))),
+            digits(
+                "--schemes none --seeds 1 --steps 30",
+                &folder.path().join(format!("{term}-study")),
+            ),
             train("60", &folder.path().join(format!("{term}-training"))),
         ]
         .into_iter()

@@ -1,31 +1,20 @@
 //! The study, the guide, and every page in narrow and wide windows.
 
 use std::fs;
-use std::path::Path;
 
-use super::common::{succeeds, words};
-
-use super::common;
+use super::common::{self, compare, succeeds};
 use super::{beside_a_server, serving, settle};
 
-/// A small study, run to its end.
-fn study(out: &Path) {
-    let mut compare = common::lab();
-    compare.args(words(
-        "compare --quiet --schemes none,learned,sinusoidal --tasks reverse,majority",
-    ));
-    compare
-        .args(["--seeds", "2", "--steps", "40", "--out"])
-        .arg(out);
-    succeeds(&mut compare);
-}
+/// A small study.
+const STUDY: &str =
+    "--quiet --schemes none,learned,sinusoidal --tasks reverse,majority --seeds 2 --steps 40";
 
 #[test]
 #[ignore = "needs Chromium: scripts/test-page"]
 fn a_study_is_watched_and_every_page_fits_its_window() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    study(&out);
+    succeeds(&mut compare(STUDY, &out));
     let failed = out.join("trials").join("reverse-none-2");
     fs::remove_file(failed.join("result.json")).unwrap();
     fs::write(failed.join("failure.json"), "\"the disk was full\"").unwrap();
