@@ -7,7 +7,7 @@ use pe_burn::{Axes, Layout};
 use pe_models::AttentionSpan;
 
 use super::{Group, Inspection, Rotation};
-use crate::grouped::grouped;
+use crate::grouped::{capitalized, counted, grouped};
 
 impl fmt::Display for Inspection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -27,7 +27,7 @@ impl fmt::Display for Inspection {
                 )?;
             }
             for placed in schemes {
-                writeln!(f, "\n{}", capital(placed.place))?;
+                writeln!(f, "\n{}", capitalized(placed.place))?;
                 let text = serde_json::to_string(&placed.scheme).unwrap_or_default();
                 entries(f, "scheme", &text)?;
             }
@@ -257,22 +257,6 @@ fn entries(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
     let names = [name].into_iter().chain(iter::repeat(""));
     let mut lines = names.zip(wrapped(text, 64));
     lines.try_for_each(|(name, line)| entry(f, name, &line))
-}
-
-/// With a capital letter at the start.
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters
-        .next()
-        .map(|letter| letter.to_uppercase().to_string());
-    first.unwrap_or_default() + letters.as_str()
-}
-
-fn counted(number: usize, what: &str) -> String {
-    match number {
-        1 => format!("1 {what}"),
-        _ => format!("{number} {what}s"),
-    }
 }
 
 /// For example "0 to 4, 6".

@@ -1,5 +1,6 @@
 //! Lists and numbers in sentences.
 
+pub use crate::grouped::{capitalized, counted};
 use crate::stats::Interval;
 
 /// A list names this many things and counts the rest.
@@ -48,13 +49,6 @@ pub fn p_text(p: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
-/// The same text with a capital first letter.
-pub fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().into_iter().flat_map(char::to_uppercase);
-    first.chain(letters).collect()
-}
-
 /// A small number as a word.
 pub fn number(n: usize) -> String {
     let words = [
@@ -74,11 +68,6 @@ pub fn once<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
         }
     }
     once
-}
-
-/// `1 seed`, or `2 seeds`.
-pub fn counted(n: usize, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
 /// For example `a, b and c`. A long list ends with a count.
