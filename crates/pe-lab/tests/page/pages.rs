@@ -124,11 +124,7 @@ fn a_study_is_watched_and_every_page_fits_its_window() {
 
         // The report, in its sandbox.
         let tab = browser.open(&format!("{url}study"));
-        browser.tell(
-            &tab,
-            "Page.navigate",
-            serde_json::json!({"url": format!("{url}report")}),
-        );
+        browser.visit(&tab, &format!("{url}report"));
         browser.wait(&tab, "document.querySelector('#verdict') !== null");
         assert_eq!(browser.text(&tab, "String(self.origin)"), "null");
 
@@ -151,7 +147,7 @@ fn the_link_opens_the_page_and_nothing_else_does() {
     beside_a_server(None, |browser, server| {
         let url = server.url();
         let tab = browser.tab();
-        browser.tell(&tab, "Page.navigate", serde_json::json!({"url": url}));
+        browser.visit(&tab, &url);
         browser.wait(
             &tab,
             "document.body?.textContent.includes('the link that `pe-lab serve` printed') ?? false",
@@ -166,8 +162,7 @@ fn the_link_opens_the_page_and_nothing_else_does() {
         )
         .unwrap();
         let from = format!("file://{}", way.display());
-        browser.tell(&tab, "Page.navigate", serde_json::json!({"url": from}));
-        browser.wait(&tab, "document.documentElement?.dataset.ready === 'yes'");
+        browser.go(&tab, &from);
         let message = "document.querySelector('#message').textContent";
         browser.begins(&tab, message, "No study was named");
         // The address has no token, and no script sees the cookie.

@@ -1,7 +1,5 @@
 //! The report of a study in windows of a desk, a tablet and a phone.
 
-use serde_json::json;
-
 use super::browser::{Browser, Tab};
 use super::common::{compare, succeeds};
 use super::serving;
@@ -30,11 +28,7 @@ fn the_report_answers_first_and_fits_every_window() {
         {
             let tab = browser.tab();
             browser.size(&tab, width, dark);
-            browser.tell(
-                &tab,
-                "Page.navigate",
-                json!({"url": format!("{url}report")}),
-            );
+            browser.visit(&tab, &format!("{url}report"));
             browser.wait(
                 &tab,
                 "document.readyState === 'complete' && document.querySelector('#verdict') !== null",
