@@ -90,15 +90,6 @@ fn rows_of(units: &[usize]) -> Vec<Vec<usize>> {
     rows
 }
 
-/// The sum of the scores of units, each as often as it was drawn.
-fn weighted(scores: &[f64], weights: &[f64]) -> f64 {
-    let mut sum = 0.0;
-    for (score, weight) in scores.iter().zip(weights) {
-        sum += score * weight;
-    }
-    sum
-}
-
 fn half_width(a: &RowScores, b: &RowScores, units: &[Vec<usize>], error: f64) -> Option<f64> {
     let fewest = a.len().min(b.len());
     if fewest < 2 || units.len() < 2 {
@@ -126,11 +117,16 @@ fn half_width(a: &RowScores, b: &RowScores, units: &[Vec<usize>], error: f64) ->
                 rows += units[unit].len();
             }
             let mut of = |runs: &RowScores| {
+                // Every unit counts as often as it was drawn.
+                let total = |run: usize| -> f64 {
+                    let units = runs[run].iter().zip(&weights);
+                    units.map(|(score, weight)| score * weight).sum()
+                };
                 // A third of the runs is not drawn, and those are not summed.
                 let mut totals = vec![None; runs.len()];
                 let drawn = (0..runs.len()).map(|_| {
                     let run = rng.random_range(0..runs.len());
-                    *totals[run].get_or_insert_with(|| weighted(&runs[run], &weights))
+                    *totals[run].get_or_insert_with(|| total(run))
                 });
                 drawn.sum::<f64>() / (runs.len() * rows) as f64
             };
