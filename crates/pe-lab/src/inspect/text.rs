@@ -307,13 +307,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_of_numbers_are_named_by_their_ends() {
-        assert_eq!(ranges(&[]), "");
-        assert_eq!(ranges(&[3]), "3");
-        assert_eq!(ranges(&[0, 1, 2, 4, 5, 9]), "0 to 2, 4, 5, 9");
-    }
-
-    #[test]
     fn numbers_are_short() {
         assert_eq!(number(std::f64::consts::TAU), "6.283");
         assert_eq!(number(10_000.0), "10,000");

@@ -112,15 +112,3 @@ fn value(json: serde_json::Value) -> Value {
 fn thousands(number: f64) -> String {
     grouped(number.round().max(0.0) as usize, '\u{202f}')
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn large_numbers_are_grouped() {
-        assert_eq!(thousands(7.0), "7");
-        assert_eq!(thousands(1234.4), "1\u{202f}234");
-        assert_eq!(thousands(1_234_567.0), "1\u{202f}234\u{202f}567");
-    }
-}
