@@ -104,16 +104,17 @@ fn a_training_whose_terminal_is_closed_ends_with_a_sentence_and_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("training");
     let said = folder.path().join("said");
+    let resume = || {
+        let mut command = lab();
+        command.args(["train", "--resume", "--out"]).arg(&out);
+        command
+    };
     // With the signal of a closed terminal, and with that signal ignored, where the next line finds out.
     for hears in [true, false] {
         let (mut shown, given) = terminal();
         let mut command = match out.exists() {
             false => train("100000", &out),
-            true => {
-                let mut command = lab();
-                command.args(["train", "--resume", "--out"]).arg(&out);
-                command
-            }
+            true => resume(),
         };
         command
             .env("TERM", "xterm")
@@ -157,9 +158,7 @@ fn a_training_whose_terminal_is_closed_ends_with_a_sentence_and_goes_on() {
         assert!(said.contains("`pe-lab train --resume"), "{hears}: {said}");
     }
     // It is as whole as any that was stopped.
-    let mut again = lab();
-    again.args(["train", "--resume", "--out"]).arg(&out);
-    let mut child = again.stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = resume().stdout(Stdio::piped()).spawn().unwrap();
     let mut told = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(told.any(|line| line.unwrap().contains("  loss ")));
     assert_eq!(child.try_wait().unwrap(), None);
