@@ -1,4 +1,4 @@
-//! Whole numbers with a separator between their thousands.
+//! Whole numbers with a separator between their thousands, and what else sentences of several folders need.
 
 /// A whole number in groups of three digits, with `between` between the groups.
 pub fn grouped(number: usize, between: char) -> String {
@@ -11,6 +11,18 @@ pub fn grouped(number: usize, between: char) -> String {
         text.push(digit);
     }
     text
+}
+
+/// `1 seed`, or `2 seeds`.
+pub fn counted(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
+/// The same text with a capital first letter.
+pub fn capitalized(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).collect()
 }
 
 #[cfg(test)]

@@ -292,34 +292,28 @@ fn samples_compute_what_the_page_shows() {
     let device = Device::flex();
     let query_of = |name: &str| samples().find(|sample| sample.0 == name).unwrap().1;
     serving(None, |port| {
-        for (name, sample) in [
-            ("sinusoidal", samples::sinusoidal::rows()),
-            ("plain", samples::plain::rows()),
-        ] {
-            assert_eq!(rows(port, query_of(name)), sample.unwrap(), "{name}");
-        }
-        for (name, module, width, ids) in [
+        let some = samples::sinusoidal::encoding(&device);
+        let tables = [
             (
                 "sinusoidal",
-                samples::sinusoidal::encoding(&device),
-                24,
+                samples::sinusoidal::rows(),
+                some,
                 vec![7, 10, 13, 16, 19],
             ),
             (
                 "plain",
+                samples::plain::rows(),
                 samples::plain::encoding(&device),
-                64,
                 (0..100).collect(),
             ),
-        ] {
-            let zeros = Tensor::zeros([1, ids.len(), width], &device);
+        ];
+        for (name, sample, module, ids) in tables {
+            let shown = rows(port, query_of(name));
+            assert_eq!(shown, sample.unwrap(), "{name}");
+            let zeros = Tensor::zeros([1, ids.len(), shown.len() / ids.len()], &device);
             let at = Positions::from_id_rows(&[ids]).unwrap();
             let sums = module.unwrap().embed(zeros, &at).into_data();
-            assert_eq!(
-                rows(port, query_of(name)),
-                sums.try_to_vec::<f32>().unwrap(),
-                "{name}"
-            );
+            assert_eq!(shown, sums.try_to_vec::<f32>().unwrap(), "{name}");
         }
 
         let at = |ids: &[usize]| Positions::from_id_rows(&[ids]).unwrap();

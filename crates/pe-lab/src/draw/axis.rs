@@ -206,8 +206,6 @@ mod tests {
         assert_eq!(counted(11, 4, 1), [11]); // two multiples of 2, none of 5
         let far = pe_burn::MAX_POSITION;
         assert_eq!(counted(far, 1, 9), [far]);
-        assert_eq!(grouped(1_234_567, ','), "1,234,567");
-        assert_eq!(grouped(999, ','), "999");
         assert_eq!(signed(-0.5), "−0.5");
     }
 

@@ -74,50 +74,20 @@ impl Marker {
     pub(super) fn outline(self, radius: i32) -> Vec<(i32, i32)> {
         let r = radius * UNIT;
         let (d, s, t) = (r * 7 / 10, r * 9 / 10, r / 2);
-        match self {
-            Self::Dot => vec![
-                (r, 0),
-                (d, d),
-                (0, r),
-                (-d, d),
-                (-r, 0),
-                (-d, -d),
-                (0, -r),
-                (d, -d),
-            ],
-            Self::TriangleUp => vec![(-r, s), (0, -r), (r, s)],
-            Self::Square => vec![(-s, -s), (s, -s), (s, s), (-s, s)],
-            Self::Diamond => vec![(0, -r - UNIT), (r + UNIT, 0), (0, r + UNIT), (-r - UNIT, 0)],
-            Self::TriangleDown => vec![(-r, -s), (0, r), (r, -s)],
-            Self::Plus => vec![
-                (-t, -r),
-                (t, -r),
-                (t, -t),
-                (r, -t),
-                (r, t),
-                (t, t),
-                (t, r),
-                (-t, r),
-                (-t, t),
-                (-r, t),
-                (-r, -t),
-                (-t, -t),
-            ],
-            Self::Cross => vec![
-                (0, -t),
-                (r - t, -r),
-                (r, t - r),
-                (t, 0),
-                (r, r - t),
-                (r - t, r),
-                (0, t),
-                (t - r, r),
-                (-r, r - t),
-                (-t, 0),
-                (-r, t - r),
-                (t - r, -r),
-            ],
-        }
+        let quarter = match self {
+            Self::TriangleUp => return vec![(-r, s), (0, -r), (r, s)],
+            Self::TriangleDown => return vec![(-r, -s), (0, r), (r, -s)],
+            Self::Dot => vec![(r, 0), (d, d)],
+            Self::Square => vec![(-s, -s)],
+            Self::Diamond => vec![(0, -r - UNIT)],
+            Self::Plus => vec![(-t, -r), (t, -r), (t, -t)],
+            Self::Cross => vec![(0, -t), (r - t, -r), (r, t - r)],
+        };
+        // The other quarters are the same, turned.
+        let turned = |(x, y): &(i32, i32)| (-y, *x);
+        let next = |of: &Vec<_>| Some(of.iter().map(turned).collect());
+        let quarters = std::iter::successors(Some(quarter), next);
+        quarters.take(4).flatten().collect()
     }
 
     pub(super) fn element(self, radius: i32, colour: Rgb, opacity: f64) -> Polygon<(i32, i32)> {

@@ -7,7 +7,7 @@ use pe_burn::{Axes, Layout};
 use pe_models::AttentionSpan;
 
 use super::{Group, Inspection, Rotation};
-use crate::grouped::grouped;
+use crate::grouped::{capitalized, counted, grouped};
 
 impl fmt::Display for Inspection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -27,7 +27,7 @@ impl fmt::Display for Inspection {
                 )?;
             }
             for placed in schemes {
-                writeln!(f, "\n{}", capital(placed.place))?;
+                writeln!(f, "\n{}", capitalized(placed.place))?;
                 let text = serde_json::to_string(&placed.scheme).unwrap_or_default();
                 entries(f, "scheme", &text)?;
             }
@@ -259,22 +259,6 @@ fn entries(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
     lines.try_for_each(|(name, line)| entry(f, name, &line))
 }
 
-/// With a capital letter at the start.
-fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters
-        .next()
-        .map(|letter| letter.to_uppercase().to_string());
-    first.unwrap_or_default() + letters.as_str()
-}
-
-fn counted(number: usize, what: &str) -> String {
-    match number {
-        1 => format!("1 {what}"),
-        _ => format!("{number} {what}s"),
-    }
-}
-
 /// For example "0 to 4, 6".
 fn ranges(indices: &[usize]) -> String {
     let mut runs: Vec<(usize, usize)> = Vec::new();
@@ -321,13 +305,6 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn runs_of_numbers_are_named_by_their_ends() {
-        assert_eq!(ranges(&[]), "");
-        assert_eq!(ranges(&[3]), "3");
-        assert_eq!(ranges(&[0, 1, 2, 4, 5, 9]), "0 to 2, 4, 5, 9");
-    }
 
     #[test]
     fn numbers_are_short() {

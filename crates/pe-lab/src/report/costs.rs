@@ -3,9 +3,8 @@
 use serde::Serialize;
 
 use super::comparison::Part;
-use super::number::fixed;
 use super::summary::SchemeOverall;
-use super::words::spoken;
+use super::words::{fixed, spoken};
 use crate::run::{Costs, Machine};
 
 /// Times that differ by less than this share count as equal: a measurement again would change them as much.
@@ -178,9 +177,6 @@ fn front(mut points: Vec<(String, f64, f64)>) -> Vec<FrontPoint> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::testing::Says;
-    use crate::report::summary::Summary;
-    use crate::report::synthetic::{Synthetic, costs};
 
     #[test]
     fn what_nothing_beats_for_less_is_on_the_front() {
@@ -197,24 +193,5 @@ mod tests {
         let on_front: Vec<&str> = on_front.map(|point| point.scheme.as_str()).collect();
         // `none` is faster than `cheap` by less than a measurement tells; `worse` than `slow` too.
         assert_eq!(on_front, ["cheap", "slow"]);
-    }
-
-    #[test]
-    fn costs_of_a_busy_machine_are_not_shown() {
-        let study = Synthetic::new(&["reverse"], &["none", "rotary"], 1)
-            .score("reverse", "none", 1, &[(20, 0.3), (40, 0.3)])
-            .score("reverse", "rotary", 1, &[(20, 0.9), (40, 0.2)]);
-        let schemes = Summary::of(&study.data()).schemes;
-        let busy = CostSummary::of(&costs(0.5), &schemes);
-        assert!(busy.rows.is_empty() && busy.fronts.is_empty());
-        busy.sentences(|_| "x")[0].says("up to 0.5 processor cores");
-        let quiet = CostSummary::of(&costs(0.01), &schemes);
-        // A scheme that the study does not have is left out.
-        assert_eq!(quiet.rows.len(), 4);
-        let [inside, beyond] = &quiet.sentences(|part| part.in_words(false))[..] else {
-            panic!("two parts")
-        };
-        inside.says("rotary (0.87 for 12.0 ms");
-        beyond.says("(`none`) (0.12 for 10.0 ms per training step) is on the front");
     }
 }

@@ -33,7 +33,6 @@ mod figure;
 mod files;
 mod html;
 mod language;
-mod number;
 mod paper;
 mod results;
 mod sentences;
@@ -124,15 +123,13 @@ impl<'a> Report<'a> {
         outcomes: &Outcomes,
         folder: &StudyFolder,
     ) -> Result<Vec<Entry>, LabError> {
-        let mut headlines = self.summary.headlines.iter();
-        let inside = headlines.find(|of| of.part == Part::Inside);
-        let leader = inside.and_then(|headline| headline.order.first());
-        let overall = leader.and_then(|leader| self.summary.scheme(leader));
-        let score = overall.and_then(|of| of.part(Part::Inside));
-        let winner = overall
-            .zip(score)
-            .and_then(|(of, score)| Winner::of(outcomes, &of.scheme, score.mean));
-        let Some(mut winner) = winner else {
+        let winner = || {
+            let mut headlines = self.summary.headlines.iter();
+            let inside = headlines.find(|of| of.part == Part::Inside)?;
+            let leader = self.summary.scheme(inside.order.first()?)?;
+            Winner::of(outcomes, &leader.scheme, leader.part(Part::Inside)?.mean)
+        };
+        let Some(mut winner) = winner() else {
             return Ok(Vec::new());
         };
         let mut written = vec![folder.winner()];

@@ -2,9 +2,8 @@
 
 use super::answer::{Achieved, Answer, Need, Positions, Standing, Top};
 use super::comparison::{Part, Reason};
-use super::number::fixed;
 use super::summary::Summary;
-use super::words::{capitalized, is_control, list, number, spoken};
+use super::words::{capitalized, fixed, is_control, list, number, spoken};
 
 /// Where a part was tested.
 fn place(summary: &Summary, part: Part) -> &'static str {

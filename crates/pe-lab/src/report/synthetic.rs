@@ -48,17 +48,17 @@ impl Synthetic {
     }
 
     /// A study whose every run has scores: those that `at` gives for a task, a scheme and a seed.
-    pub fn each<const N: usize>(
+    pub fn each<At: AsRef<[(usize, f64)]>>(
         tasks: &[&str],
         schemes: &[&str],
         seeds: u64,
-        at: impl Fn(&str, &str, u64) -> [(usize, f64); N],
+        at: impl Fn(&str, &str, u64) -> At,
     ) -> Self {
         let mut study = Self::new(tasks, schemes, seeds);
         for task in tasks {
             for scheme in schemes {
                 for seed in 1..=seeds {
-                    study = study.score(task, scheme, seed, &at(task, scheme, seed));
+                    study = study.score(task, scheme, seed, at(task, scheme, seed).as_ref());
                 }
             }
         }
@@ -123,11 +123,15 @@ impl Synthetic {
         })
     }
 
+    fn run(&mut self, of: (&str, &str, u64)) -> Option<&mut Result<Measures, String>> {
+        let mut runs = self.runs.iter_mut();
+        let run = runs.find(|run| (run.0.as_str(), run.1.as_str(), run.2) == of);
+        run.map(|run| &mut run.3)
+    }
+
     /// The measures of a run, to be changed.
     pub fn measures(&mut self, task: &str, scheme: &str, seed: u64) -> &mut Measures {
-        let mut runs = self.runs.iter_mut();
-        let run = runs.find(|run| (run.0.as_str(), run.1.as_str(), run.2) == (task, scheme, seed));
-        run.unwrap().3.as_mut().unwrap()
+        self.run((task, scheme, seed)).unwrap().as_mut().unwrap()
     }
 
     /// Changes the measures of every run, which come with its scheme and its seed.
@@ -152,9 +156,13 @@ impl Synthetic {
         page(&self.data(), &self.judged(), &encodings)
     }
 
+    /// Lets a run fail, whatever it had.
     pub fn fail(mut self, task: &str, scheme: &str, seed: u64, reason: &str) -> Self {
-        self.runs
-            .push((task.into(), scheme.into(), seed, Err(reason.into())));
+        let failed = Err(reason.to_string());
+        match self.run((task, scheme, seed)) {
+            Some(run) => *run = failed,
+            None => self.runs.push((task.into(), scheme.into(), seed, failed)),
+        }
         self
     }
 
@@ -185,38 +193,31 @@ impl Synthetic {
         let tasks: Vec<&str> = tasks.split(' ').collect();
         let schemes = "none sinusoidal learned rotary alibi t5 kerple fire randomized xpos";
         let schemes: Vec<&str> = schemes.split(' ').collect();
-        let mut study = Self::new(&tasks, &schemes, seeds);
-        for (t, task) in tasks.iter().enumerate() {
-            for (s, scheme) in schemes.iter().enumerate() {
-                for seed in 1..=seeds {
-                    let mut rng = generator(&format!("large-{t}-{s}"), seed, 0);
-                    if (t, s, seed) == (4, 7, 2) {
-                        let reason = "the loss is no longer a number at step 812";
-                        study = study.fail(task, scheme, seed, reason);
-                        continue;
-                    }
-                    let skill = match s {
-                        0 => 0.05,
-                        _ => 0.6 + 0.04 * ((s * 7 + t) % 10) as f64,
-                    };
-                    let lengths: &[usize] = match *task {
-                        "digits" => &[64],
-                        _ => &[10, 20, 21, 25, 30, 40, 60, 80],
-                    };
-                    let at = lengths.iter().map(|n| {
-                        let reach = if s % 3 == 0 { 60.0 } else { 15.0 };
-                        let carried = (-(n.saturating_sub(20) as f64) / reach).exp();
-                        let floor = if *n <= 20 { 0.25 } else { 0.2 };
-                        let noise = 0.03 * (rng.random::<f64>() - 0.5);
-                        let fades = if *task == "digits" { 1.0 } else { carried };
-                        let accuracy: f64 = floor + (1.0 - floor) * skill * fades + noise;
-                        (*n, accuracy.clamp(0.0, 1.0))
-                    });
-                    study = study.score(task, scheme, seed, &at.collect::<Vec<_>>());
-                }
-            }
-        }
-        study
+        let study = Self::each(&tasks, &schemes, seeds, |task, scheme, seed| {
+            let place = |all: &[&str], name: &str| all.iter().position(|of| *of == name).unwrap();
+            let (t, s) = (place(&tasks, task), place(&schemes, scheme));
+            let mut rng = generator(&format!("large-{t}-{s}"), seed, 0);
+            let skill = match s {
+                0 => 0.05,
+                _ => 0.6 + 0.04 * ((s * 7 + t) % 10) as f64,
+            };
+            let lengths: &[usize] = match task {
+                "digits" => &[64],
+                _ => &[10, 20, 21, 25, 30, 40, 60, 80],
+            };
+            let at = lengths.iter().map(|n| {
+                let reach = if s % 3 == 0 { 60.0 } else { 15.0 };
+                let carried = (-(n.saturating_sub(20) as f64) / reach).exp();
+                let floor = if *n <= 20 { 0.25 } else { 0.2 };
+                let noise = 0.03 * (rng.random::<f64>() - 0.5);
+                let fades = if task == "digits" { 1.0 } else { carried };
+                let accuracy: f64 = floor + (1.0 - floor) * skill * fades + noise;
+                (*n, accuracy.clamp(0.0, 1.0))
+            });
+            at.collect::<Vec<_>>()
+        });
+        let reason = "the loss is no longer a number at step 812";
+        study.fail(tasks[4], schemes[7], 2, reason)
     }
 }
 

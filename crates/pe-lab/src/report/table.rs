@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use super::columns::{Columns, align, wrapped};
 use super::comparison::Part;
 use super::costs::{CostRow, CostSummary};
-use super::number::fixed;
 use super::summary::{
     Aggregate, Bits, Group, LanguageRow, LanguageSummary, SchemeOverall, SchemeSummary, StepsTaken,
     Summary, TaskSummary,
 };
-use super::words::seeds_text;
+use super::words::{fixed, seeds_text};
 use crate::ask::steps_in_words;
 use crate::stats::Interval;
 use crate::task::Measure;

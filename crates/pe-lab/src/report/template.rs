@@ -9,8 +9,7 @@ use minijinja::{AutoEscape, Environment};
 use crate::console::visible;
 use crate::error::LabError;
 use crate::grouped::grouped;
-use crate::report::number::fixed;
-use crate::report::words::{capitalized, joined, p_text};
+use crate::report::words::{capitalized, fixed, joined, p_text};
 
 /// The text of a template with these values. One whose name ends in `.html` is a page, and writes every text as text.
 ///
@@ -37,27 +36,18 @@ fn environment() -> Environment<'static> {
         true => AutoEscape::Html,
         false => AutoEscape::None,
     });
-    page.add_filter(
-        "fixed",
-        |value: Value, decimals: usize| match f64::try_from(value) {
-            // A true minus sign, which is as wide as a digit.
-            Ok(number) => fixed(number, decimals).replace('-', "\u{2212}"),
-            Err(_) => "\u{2013}".to_string(),
-        },
-    );
+    // A true minus sign is as wide as a digit.
+    page.add_filter("fixed", |value: Value, decimals: usize| {
+        or_dash(value, |of| fixed(of, decimals).replace('-', "\u{2212}"))
+    });
     // Settings are 32-bit floats, so only the digits of a 32-bit float are shown.
     page.add_filter("plain", |value: Value| match value.kind() {
         ValueKind::Number => f64::try_from(value.clone())
             .map_or(value.to_string(), |number| (number as f32).to_string()),
         _ => value.to_string(),
     });
-    page.add_filter("p_value", |value: Value| {
-        f64::try_from(value).map_or("\u{2013}".into(), p_text)
-    });
-    page.add_filter("thousands", |value: Value| match f64::try_from(value) {
-        Ok(number) => thousands(number),
-        Err(_) => "\u{2013}".into(),
-    });
+    page.add_filter("p_value", |value: Value| or_dash(value, p_text));
+    page.add_filter("thousands", |value: Value| or_dash(value, thousands));
     // The rest stays as it is: it may hold the name of a column.
     page.add_filter("begun", |text: String| capitalized(&text));
     page.add_filter("number", |value: f64| value.to_string());
@@ -89,6 +79,11 @@ fn environment() -> Environment<'static> {
     page
 }
 
+/// A number as text, or a dash where there is none.
+fn or_dash(value: Value, text: impl Fn(f64) -> String) -> String {
+    f64::try_from(value).map_or("\u{2013}".into(), text)
+}
+
 /// A JSON value as the template engine's own type.
 fn value(json: serde_json::Value) -> Value {
     use serde_json::Value as Json;
@@ -116,16 +111,4 @@ fn value(json: serde_json::Value) -> Value {
 /// A number without decimals, with a narrow space between its thousands.
 fn thousands(number: f64) -> String {
     grouped(number.round().max(0.0) as usize, '\u{202f}')
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn large_numbers_are_grouped() {
-        assert_eq!(thousands(7.0), "7");
-        assert_eq!(thousands(1234.4), "1\u{202f}234");
-        assert_eq!(thousands(1_234_567.0), "1\u{202f}234\u{202f}567");
-    }
 }

@@ -2,9 +2,8 @@
 //! rates were chosen.
 
 use super::data::Origin;
-use super::number::fixed;
 use super::summary::{SchemeSummary, Summary, TaskSummary};
-use super::words::{list, seeds_text, spoken};
+use super::words::{fixed, list, seeds_text, spoken};
 use crate::ask::{StudySpec, Tuned, rates_in_words};
 use crate::learn::STILL_FALLING;
 

@@ -1,10 +1,19 @@
 //! Lists and numbers in sentences.
 
-use super::number::fixed;
+pub use crate::grouped::{capitalized, counted};
 use crate::stats::Interval;
 
 /// A list names this many things and counts the rest.
 const NAMED: usize = 4;
+
+/// A number with this many decimals. A zero never has a minus sign.
+pub fn fixed(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    match text.strip_prefix('-') {
+        Some(digits) if digits.chars().all(|c| c == '0' || c == '.') => digits.to_string(),
+        _ => text,
+    }
+}
 
 /// Whether this is the scheme without positions.
 pub fn is_control(scheme: &str) -> bool {
@@ -40,13 +49,6 @@ pub fn p_text(p: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
-/// The same text with a capital first letter.
-pub fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().into_iter().flat_map(char::to_uppercase);
-    first.chain(letters).collect()
-}
-
 /// A small number as a word.
 pub fn number(n: usize) -> String {
     let words = [
@@ -66,11 +68,6 @@ pub fn once<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
         }
     }
     once
-}
-
-/// `1 seed`, or `2 seeds`.
-pub fn counted(n: usize, noun: &str) -> String {
-    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
 /// For example `a, b and c`. A long list ends with a count.
@@ -110,5 +107,13 @@ mod tests {
         assert_eq!(p_text(0.0625), "0.0625");
         assert_eq!(p_text(1.0), "1");
         assert_eq!(p_text(0.00001), "< 0.0001");
+    }
+
+    #[test]
+    fn a_zero_has_no_sign() {
+        assert_eq!(fixed(-0.0004, 2), "0.00");
+        assert_eq!(fixed(-0.004, 3), "-0.004");
+        assert_eq!(fixed(-0.5, 0), "0");
+        assert_eq!(fixed(1.25, 1), "1.2");
     }
 }

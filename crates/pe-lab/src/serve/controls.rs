@@ -116,11 +116,7 @@ impl Control {
 
     /// The value that a text stands for, as a number; for a choice, its place in the list.
     fn read(&self, text: &str) -> Result<f64, Refusal> {
-        let refused = |bound: String| Refusal {
-            name: self.name.into(),
-            value: text.into(),
-            bound,
-        };
+        let refused = |bound: String| Refusal::new(self.name, text, bound);
         match self.takes {
             Takes::Whole {
                 least, most, step, ..
@@ -173,6 +169,15 @@ pub struct Refusal {
 }
 
 impl Refusal {
+    /// That this name has this value, and what it has to be.
+    pub fn new(name: &str, value: impl Into<String>, bound: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            value: value.into(),
+            bound: bound.into(),
+        }
+    }
+
     /// As JSON, with a sentence beside the parts.
     pub fn json(&self) -> Vec<u8> {
         let Self { name, value, bound } = self;
@@ -192,11 +197,7 @@ impl Values {
     /// The values in the pairs of an address; the defaults where there are none.
     pub fn of(controls: &'static [Control], pairs: &[(String, String)]) -> Result<Self, Refusal> {
         for (index, (name, value)) in pairs.iter().enumerate() {
-            let refused = |bound: String| Refusal {
-                name: name.clone(),
-                value: value.clone(),
-                bound,
-            };
+            let refused = |bound: String| Refusal::new(name, value, bound);
             if !controls.iter().any(|control| control.name == name) {
                 let names: Vec<&str> = controls.iter().map(|control| control.name).collect();
                 let names = names.join(", ");
@@ -260,11 +261,8 @@ pub fn pairs(query: &str) -> Result<Vec<(String, String)>, Refusal> {
 
 /// A text with its `%XX` and `+` replaced by what they stand for.
 fn decoded(text: &str) -> Result<String, Refusal> {
-    let refused = || Refusal {
-        name: "the address".into(),
-        value: text.into(),
-        bound: "UTF-8, with two hexadecimal digits behind every %".into(),
-    };
+    let bound = "UTF-8, with two hexadecimal digits behind every %";
+    let refused = || Refusal::new("the address", text, bound);
     let (mut bytes, mut rest) = (Vec::new(), text.bytes());
     while let Some(byte) = rest.next() {
         bytes.push(match byte {

@@ -6,34 +6,23 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html};
 
 use crate::draw::escaped;
 
-/// The chapters: file and text.
-const CHAPTERS: [(&str, &str); 8] = [
-    ("01-why.md", include_str!("../../guide/01-why.md")),
-    ("02-sinusoid.md", include_str!("../../guide/02-sinusoid.md")),
-    (
-        "03-wavelengths.md",
-        include_str!("../../guide/03-wavelengths.md"),
-    ),
-    ("04-shift.md", include_str!("../../guide/04-shift.md")),
-    ("05-sum.md", include_str!("../../guide/05-sum.md")),
-    ("06-rotary.md", include_str!("../../guide/06-rotary.md")),
-    ("07-biases.md", include_str!("../../guide/07-biases.md")),
-    ("08-longer.md", include_str!("../../guide/08-longer.md")),
-];
+/// Files of the guide: the name and the text of each.
+macro_rules! files {
+    ($($name:literal)*) => {
+        [$(($name, include_str!(concat!("../../guide/", $name)))),*]
+    };
+}
 
-/// The pictures that are drawn by `pe-lab plot`: file and picture. Where scripts run, live ones take their places.
-const PICTURES: [(&str, &str); 7] = [
-    ("curves.svg", include_str!("../../guide/curves.svg")),
-    ("heatmap.svg", include_str!("../../guide/heatmap.svg")),
-    (
-        "frequencies.svg",
-        include_str!("../../guide/frequencies.svg"),
-    ),
-    ("clocks.svg", include_str!("../../guide/clocks.svg")),
-    ("similarity.svg", include_str!("../../guide/similarity.svg")),
-    ("rotary.svg", include_str!("../../guide/rotary.svg")),
-    ("alibi.svg", include_str!("../../guide/alibi.svg")),
-];
+/// The chapters.
+const CHAPTERS: [(&str, &str); 8] = files!(
+    "01-why.md" "02-sinusoid.md" "03-wavelengths.md" "04-shift.md"
+    "05-sum.md" "06-rotary.md" "07-biases.md" "08-longer.md"
+);
+
+/// The pictures that are drawn by `pe-lab plot`. Where scripts run, live ones take their places.
+const PICTURES: [(&str, &str); 7] = files!(
+    "curves.svg" "heatmap.svg" "frequencies.svg" "clocks.svg" "similarity.svg" "rotary.svg" "alibi.svg"
+);
 
 /// A live picture: what a line of `page/live.txt` says.
 struct Live {

@@ -143,42 +143,6 @@ mod tests {
         intervals(&[[runs.to_vec()]], bounds).remove(0)
     }
 
-    /// How many standard errors, of the dispersion of these runs, the mean is from an end of its interval.
-    fn errors(runs: &[f64], end: f64, bounds: Bounds) -> f64 {
-        let center = mean(runs.iter().copied()).unwrap();
-        let dispersion = variance(runs).unwrap() / bounds.most(center);
-        (center - end).abs() / (dispersion * bounds.most(end) / runs.len() as f64).sqrt()
-    }
-
-    #[test]
-    fn the_ends_are_as_many_standard_errors_away_as_student_says() {
-        let share = Bounds::Between(-0.25, 1.0);
-        for runs in [
-            vec![0.99, 0.90, 0.97],
-            vec![0.5, 0.1, 0.9, 0.3, 0.6],
-            vec![-0.2, 0.0, -0.1],
-        ] {
-            let of = one(&runs, share).unwrap();
-            let t = quantile(0.05, runs.len() as f64 - 1.0);
-            for end in [of.low, of.high] {
-                assert!(
-                    (errors(&runs, end, share) - t).abs() < 1e-9,
-                    "{runs:?}: {end}"
-                );
-                assert!((-0.25..=1.0).contains(&end));
-            }
-            assert!(of.low < runs[0] && of.high > runs[1]);
-        }
-    }
-
-    #[test]
-    fn a_share_of_one_dispersion_has_wilsons_interval() {
-        // scipy.stats.binomtest(18, 20).proportion_ci(method="wilson").
-        let of = Bounds::SHARE.interval(0.9, 1.959_963_984_540_054_f64.powi(2) / 20.0);
-        assert!((of.low - 0.698_966_354_771_512_8).abs() < 1e-12, "{of:?}");
-        assert!((of.high - 0.972_133_518_786_231_9).abs() < 1e-12, "{of:?}");
-    }
-
     #[test]
     fn no_interval_leaves_what_is_possible() {
         for runs in [

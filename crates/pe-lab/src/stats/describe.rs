@@ -41,14 +41,6 @@ pub fn interquartile_mean(values: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    #[track_caller]
-    fn close(value: f64, expected: f64) {
-        assert!(
-            (value - expected).abs() < 1e-12,
-            "{value} is not {expected}"
-        );
-    }
-
     #[test]
     fn the_interquartile_mean_is_that_of_scipy() {
         // scipy.stats.trim_mean(x, 0.25) of SciPy 1.17.1.
@@ -60,15 +52,9 @@ mod tests {
             (&[3.1, 0.2, 5.5, 1.7, 4.4, 2.9, 8.0], 3.52),
             (&[9.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 50.0], 1.0),
         ] {
-            close(interquartile_mean(values).unwrap(), expected);
+            let found = interquartile_mean(values).unwrap();
+            assert!((found - expected).abs() < 1e-12, "{found}, {expected}");
         }
         assert_eq!(interquartile_mean(&[]), None);
-    }
-
-    #[test]
-    fn a_variance_takes_two_values() {
-        close(variance(&[1.0, 2.0, 4.0]).unwrap(), 7.0 / 3.0);
-        assert_eq!(variance(&[1.0]), None);
-        assert_eq!(variance(&[]), None);
     }
 }

@@ -247,34 +247,6 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_are_alike_by_chance_prove_nothing_where_those_of_others_are_not() {
-        // Each run is solved or not. Two schemes alone look sure; the others show that it is luck.
-        let (solved, failed) = ([0.98, 0.97, 0.99], [0.05, 0.06, 0.04]);
-        let mixed = [0.98, 0.05, 0.97];
-        assert!(judged(&[&solved, &failed]).best);
-        let answer = judged(&[&solved, &failed, &mixed, &mixed, &mixed, &mixed]);
-        let undecided = |pair: &Pair| pair.finding == Finding::Undecided;
-        assert!(answer.pairs.iter().all(undecided), "{answer:?}");
-    }
-
-    #[test]
-    fn level_takes_a_proof_and_the_same_is_not_one() {
-        let tight = [0.9000, 0.9010, 0.9005, 0.9002, 0.9008];
-        let other = [0.9020, 0.9015, 0.9012, 0.9018, 0.9011];
-        let answer = judged(&[&tight, &other]);
-        assert_eq!(answer.pairs[0].higher, 1);
-        assert!(matches!(
-            answer.pairs[0].finding,
-            Finding::Level | Finding::Proven
-        ));
-        let answer = judged(&[&[0.90, 0.95, 0.92], &[0.92, 0.90, 0.96]]);
-        assert_eq!(answer.pairs[0].finding, Finding::Undecided, "three seeds");
-        let answer = judged(&[&[1.0; 5], &[1.0; 5]]);
-        assert_eq!(answer.pairs[0].finding, Finding::Same);
-        assert!(!answer.decided());
-    }
-
-    #[test]
     fn the_margin_decides_what_is_level() {
         let a = [0.90, 0.91, 0.92, 0.90, 0.91, 0.92, 0.90, 0.92];
         let b: Vec<f64> = a.iter().rev().map(|score| score - 0.003).collect();

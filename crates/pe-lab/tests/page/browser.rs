@@ -107,9 +107,14 @@ impl Browser {
         tab
     }
 
+    /// Leads a tab to an address.
+    pub fn visit(&mut self, tab: &Tab, url: &str) {
+        self.tell(tab, "Page.navigate", json!({"url": url}));
+    }
+
     /// Leads a tab to an address, and waits until the script of the page has run.
     pub fn go(&mut self, tab: &Tab, url: &str) {
-        self.tell(tab, "Page.navigate", json!({"url": url}));
+        self.visit(tab, url);
         self.wait(tab, "document.documentElement?.dataset.ready === 'yes'");
     }
 

@@ -8,12 +8,13 @@ mod common;
 mod explorer;
 mod pages;
 mod report;
+#[path = "../served/mod.rs"]
+mod served;
 
 use std::path::Path;
-use std::thread;
 
 use browser::{Browser, Tab};
-use pe_lab::serve::{Server, Site};
+use pe_lab::serve::Server;
 
 /// Runs `test` with a browser beside a server of a folder, and fails if a page reported an error.
 fn serving(folder: Option<&Path>, test: impl FnOnce(&mut Browser, &str)) {
@@ -27,16 +28,7 @@ fn serving(folder: Option<&Path>, test: impl FnOnce(&mut Browser, &str)) {
 
 /// Runs `test` with a browser that knows no token beside a server of a folder.
 fn beside_a_server(folder: Option<&Path>, test: impl FnOnce(&mut Browser, &Server)) {
-    let server = Server::bind(0, Site::new(folder.map(Into::into))).unwrap();
-    let stop = server.stop();
-    thread::scope(|scope| {
-        scope.spawn(|| server.run());
-        let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            test(&mut Browser::start(), &server);
-        }));
-        stop.now();
-        tested.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    });
+    served::beside_a_server(folder, |server| test(&mut Browser::start(), server));
 }
 
 /// Waits until what is asked for is drawn.

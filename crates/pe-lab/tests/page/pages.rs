@@ -1,31 +1,20 @@
 //! The study, the guide, and every page in narrow and wide windows.
 
 use std::fs;
-use std::path::Path;
 
-use super::common::{succeeds, words};
-
-use super::common;
+use super::common::{self, compare, succeeds};
 use super::{beside_a_server, serving, settle};
 
-/// A small study, run to its end.
-fn study(out: &Path) {
-    let mut compare = common::lab();
-    compare.args(words(
-        "compare --quiet --schemes none,learned,sinusoidal --tasks reverse,majority",
-    ));
-    compare
-        .args(["--seeds", "2", "--steps", "40", "--out"])
-        .arg(out);
-    succeeds(&mut compare);
-}
+/// A small study.
+const STUDY: &str =
+    "--quiet --schemes none,learned,sinusoidal --tasks reverse,majority --seeds 2 --steps 40";
 
 #[test]
 #[ignore = "needs Chromium: scripts/test-page"]
 fn a_study_is_watched_and_every_page_fits_its_window() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    study(&out);
+    succeeds(&mut compare(STUDY, &out));
     let failed = out.join("trials").join("reverse-none-2");
     fs::remove_file(failed.join("result.json")).unwrap();
     fs::write(failed.join("failure.json"), "\"the disk was full\"").unwrap();
@@ -135,11 +124,7 @@ fn a_study_is_watched_and_every_page_fits_its_window() {
 
         // The report, in its sandbox.
         let tab = browser.open(&format!("{url}study"));
-        browser.tell(
-            &tab,
-            "Page.navigate",
-            serde_json::json!({"url": format!("{url}report")}),
-        );
+        browser.visit(&tab, &format!("{url}report"));
         browser.wait(&tab, "document.querySelector('#verdict') !== null");
         assert_eq!(browser.text(&tab, "String(self.origin)"), "null");
 
@@ -162,7 +147,7 @@ fn the_link_opens_the_page_and_nothing_else_does() {
     beside_a_server(None, |browser, server| {
         let url = server.url();
         let tab = browser.tab();
-        browser.tell(&tab, "Page.navigate", serde_json::json!({"url": url}));
+        browser.visit(&tab, &url);
         browser.wait(
             &tab,
             "document.body?.textContent.includes('the link that `pe-lab serve` printed') ?? false",
@@ -177,8 +162,7 @@ fn the_link_opens_the_page_and_nothing_else_does() {
         )
         .unwrap();
         let from = format!("file://{}", way.display());
-        browser.tell(&tab, "Page.navigate", serde_json::json!({"url": from}));
-        browser.wait(&tab, "document.documentElement?.dataset.ready === 'yes'");
+        browser.go(&tab, &from);
         let message = "document.querySelector('#message').textContent";
         browser.begins(&tab, message, "No study was named");
         // The address has no token, and no script sees the cookie.

@@ -1,28 +1,12 @@
 //! The report of a study in windows of a desk, a tablet and a phone.
 
-use std::path::Path;
-
-use super::common::succeeds;
-
-use serde_json::json;
-
 use super::browser::{Browser, Tab};
-use super::common;
+use super::common::{compare, succeeds};
 use super::serving;
 
 /// A small study whose tables are wide: a scheme with a long name, two tasks and tests beyond training.
-fn study(out: &Path) {
-    let mut compare = common::lab();
-    compare.args(["compare", "--quiet", "--tasks", "reverse,digits"]);
-    compare.args([
-        "--schemes",
-        "none,sinusoidal,learned,rotary(share=0.25,base=500000),alibi",
-    ]);
-    compare
-        .args(["--seeds", "3", "--steps", "4", "--out"])
-        .arg(out);
-    succeeds(&mut compare);
-}
+const STUDY: &str = "--quiet --tasks reverse,digits --seeds 3 --steps 4 \
+                     --schemes none,sinusoidal,learned,rotary(share=0.25,base=500000),alibi";
 
 fn number(browser: &mut Browser, tab: &Tab, script: &str) -> f64 {
     let value = browser.eval(tab, script);
@@ -36,7 +20,7 @@ fn number(browser: &mut Browser, tab: &Tab, script: &str) -> f64 {
 fn the_report_answers_first_and_fits_every_window() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    study(&out);
+    succeeds(&mut compare(STUDY, &out));
     serving(Some(&out), |browser, url| {
         for (width, dark) in [1_280, 768, 420]
             .iter()
@@ -44,11 +28,7 @@ fn the_report_answers_first_and_fits_every_window() {
         {
             let tab = browser.tab();
             browser.size(&tab, width, dark);
-            browser.tell(
-                &tab,
-                "Page.navigate",
-                json!({"url": format!("{url}report")}),
-            );
+            browser.visit(&tab, &format!("{url}report"));
             browser.wait(
                 &tab,
                 "document.readyState === 'complete' && document.querySelector('#verdict') !== null",

@@ -40,19 +40,10 @@ fn costs_are_measured_after_the_trials_and_reported() {
     let costs = json(&out.join("costs.json"));
     assert_eq!(costs["task"], "first_eq_last");
     for scheme in costs["schemes"].as_array().unwrap() {
-        let tokens: Vec<u64> = scheme["at"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|at| at["tokens"].as_u64().unwrap())
-            .collect();
-        assert_eq!(tokens, [22, 42, 82]);
-        let batches = scheme["at"].as_array().unwrap().iter();
-        let batches: Vec<u64> = batches
-            .map(|at| at["batch_size"].as_u64().unwrap())
-            .collect();
-        assert_eq!(batches, [4, 2, 1]);
-        for at in scheme["at"].as_array().unwrap() {
+        let all = scheme["at"].as_array().unwrap();
+        let sizes = all.iter().map(|at| [&at["tokens"], &at["batch_size"]]);
+        assert_eq!(sizes.collect::<Vec<_>>(), [[22, 4], [42, 2], [82, 1]]);
+        for at in all {
             assert!(at["step_ms"].as_f64().unwrap() > at["prefill_ms"].as_f64().unwrap());
         }
     }

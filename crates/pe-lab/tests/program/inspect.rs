@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{ended, lab, says, well};
+use crate::common::{ended, lab, refused, says, well};
 use serde_json::Value;
 
 const GEMMA: &str = r#"{"model_type": "gemma3", "initializer_range": NaN, "text_config": {
@@ -68,73 +68,29 @@ fn models_of_text_and_images_have_axes() {
     );
 }
 
-/// What each part of a file is told as.
+/// What is told of a file, with `|` between two words and `/` for the end of a line.
+const TOLD: &str = r#"
+    {"model_type": "qwen3_vl", "text_config": {"model_type": "qwen3_vl_text", "num_hidden_layers": 2}, "vision_config": {"model_type": "qwen3_vl", "depth": 3, "hidden_size": 64, "num_heads": 4}} => qwen3_vl_text: 2 layers|== vision_config/qwen3_vl_vision: 3 layers|row of a patch, then its column
+    {"model_type": "t5", "num_heads": 12} => Scores of every layer of the decoder|"kind":"t5","heads":12
+    {"model_type": "blip-2", "text_config": {"model_type": "opt", "hidden_size": 96}} => Embeddings|"kind":"learned","d_model":96
+    {"model_type": "jamba"} => no positions: this model adds none, and rotates nothing
+    {"model_type": "dia", "encoder_config": {"num_hidden_layers": 2}, "decoder_config": {"num_hidden_layers": 3}} => == encoder_config/dia_encoder: 2 layers|== decoder_config/dia_decoder: 3 layers
+    {"model_type": "llama", "num_hidden_layers": 1, "head_dim": 8, "max_position_embeddings": 4096, "rope_scaling": {"type": "dynamic", "factor": 4.0}} => in short inputs; in one of 16,384 tokens:
+    {"model_type": "t5gemma2_text", "num_hidden_layers": 6} => over 2047 keys before a query and 2048 after it
+    {"model_type": "unlimited_ocr_text"} => over the prompt, and a window of 128 keys
+    {"model_type": "neomme"} => pairs of row 16, column 16: in turn
+    {"model_type": "nanochat"} => direction    opposite: pairs turn by minus the angle
+    {"model_type": "vjepa2"} => tiled: column i of an axis turns by frequency i,"#;
+
 #[test]
 fn other_parts_and_models_that_do_not_rotate_are_told() {
     let folder = tempfile::tempdir().unwrap();
-    for (file, words) in [
-        (
-            r#"{"model_type": "qwen3_vl", "text_config": {"model_type": "qwen3_vl_text", "num_hidden_layers": 2},
-                "vision_config": {"model_type": "qwen3_vl", "depth": 3, "hidden_size": 64, "num_heads": 4}}"#,
-            &[
-                "qwen3_vl_text: 2 layers",
-                "== vision_config\nqwen3_vl_vision: 3 layers",
-                "row of a patch, then its column",
-            ][..],
-        ),
-        (
-            r#"{"model_type": "t5", "num_heads": 12}"#,
-            &[
-                "Scores of every layer of the decoder",
-                "\"kind\":\"t5\",\"heads\":12",
-            ],
-        ),
-        (
-            r#"{"model_type": "blip-2", "text_config": {"model_type": "opt", "hidden_size": 96}}"#,
-            &["Embeddings", "\"kind\":\"learned\",\"d_model\":96"],
-        ),
-        (
-            r#"{"model_type": "jamba"}"#,
-            &["no positions: this model adds none, and rotates nothing"],
-        ),
-        (
-            r#"{"model_type": "dia", "encoder_config": {"num_hidden_layers": 2}, "decoder_config": {"num_hidden_layers": 3}}"#,
-            &[
-                "== encoder_config\ndia_encoder: 2 layers",
-                "== decoder_config\ndia_decoder: 3 layers",
-            ],
-        ),
-        (
-            r#"{"model_type": "llama", "num_hidden_layers": 1, "head_dim": 8, "max_position_embeddings": 4096,
-                "rope_scaling": {"type": "dynamic", "factor": 4.0}}"#,
-            &["in short inputs; in one of 16,384 tokens:"],
-        ),
-        (
-            r#"{"model_type": "t5gemma2_text", "num_hidden_layers": 6}"#,
-            &["over 2047 keys before a query and 2048 after it"],
-        ),
-        (
-            r#"{"model_type": "unlimited_ocr_text"}"#,
-            &["over the prompt, and a window of 128 keys"],
-        ),
-        (
-            r#"{"model_type": "neomme"}"#,
-            &["pairs of row 16, column 16: in turn"],
-        ),
-        (
-            r#"{"model_type": "nanochat"}"#,
-            &["direction    opposite: pairs turn by minus the angle"],
-        ),
-        (
-            r#"{"model_type": "vjepa2"}"#,
-            &["tiled: column i of an axis turns by frequency i,"],
-        ),
-    ] {
+    for row in TOLD.trim_start().lines() {
+        let (file, words) = row.split_once(" => ").unwrap();
         fs::write(folder.path().join("config.json"), file).unwrap();
         let (text, _) = well(inspect(&["config.json"], folder.path()));
-        for words in words {
-            assert!(text.contains(words), "{words}: {text}");
-        }
+        let words = words.replace('/', "\n");
+        says(&text, &words.split('|').collect::<Vec<_>>());
         let (_, json, _) = inspect(&["config.json", "--json"], folder.path());
         serde_json::from_str::<Value>(&json).unwrap();
     }
@@ -170,23 +126,47 @@ fn json_has_a_probe_that_other_code_can_be_compared_with() {
     assert!(svg.contains("Wavelengths of gemma3_text") && svg.contains("context: 32,768 tokens"));
 }
 
+/// The bytes of a safetensors file with a tensor of this name and so many rows of two numbers.
+fn safetensors(name: &str, rows: usize) -> Vec<u8> {
+    let end = 8 * rows;
+    let header =
+        format!(r#"{{"{name}":{{"dtype":"F32","shape":[{rows},2],"data_offsets":[0,{end}]}}}}"#);
+    let size = (header.len() as u64).to_le_bytes();
+    [&size[..], header.as_bytes(), &vec![0; end]].concat()
+}
+
+/// Projections of queries and their rows, with the layout that they tell and what is said.
+const WEIGHTS: &str = "\
+    model.layers.0.self_attn.q_proj.weight 512 halves 512 rows are 8 heads of width 64.
+    q_proj.weight 500 halves not a multiple of the head's width 64
+    layers.0.attention.wq.weight 512 interleaved The name is Meta's
+    layers.0.attention.wq.weight 512 interleaved convert the rows
+    blk.0.attn_q.weight 512 null the name does not tell
+    h.0.attn.c_attn.weight 512 null tells the layout
+    embed.weight 512 null nothing can be told";
+
 #[test]
 fn weights_tell_the_layout_where_they_can() {
     let folder = tempfile::tempdir().unwrap();
-    let config = r#"{"model_type": "llama", "num_hidden_layers": 1, "head_dim": 2}"#;
+    let config = r#"{"model_type": "llama", "num_hidden_layers": 2, "head_dim": 64}"#;
     fs::write(folder.path().join("config.json"), config).unwrap();
-    let header =
-        r#"{"layers.0.attention.wq.weight":{"dtype":"F32","shape":[4,2],"data_offsets":[0,32]}}"#;
-    let mut file = (header.len() as u64).to_le_bytes().to_vec();
-    file.extend(header.as_bytes());
-    file.extend([0; 32]);
-    fs::write(folder.path().join("meta.safetensors"), &file).unwrap();
-    let arguments = ["config.json", "--weights", "meta.safetensors"];
-    let (text, _) = well(inspect(&arguments, folder.path()));
-    says(
-        &text,
-        &["Its 4 rows are 2 heads of width 2.", "The name is Meta's"],
-    );
+    let told = |more: &[&str]| {
+        let arguments = [&["config.json", "--weights", "w.safetensors"], more].concat();
+        inspect(&arguments, folder.path())
+    };
+    let write = |bytes: &[u8]| fs::write(folder.path().join("w.safetensors"), bytes).unwrap();
+    for row in WEIGHTS.lines() {
+        let [name, rows, layout, said] = row.trim_start().splitn(4, ' ').collect::<Vec<_>>()[..]
+        else {
+            panic!("{row}")
+        };
+        write(&safetensors(name, rows.parse().unwrap()));
+        says(&well(told(&[])).0, &[said]);
+        let json: Value = serde_json::from_str(&well(told(&["--json"])).0).unwrap();
+        let found = json["weights"]["layout"].to_string().to_lowercase();
+        assert_eq!(found.trim_matches('"'), layout, "{row}");
+    }
+    let file = safetensors("q_proj.weight", 4);
     for (bytes, words) in [
         (&file[..4], "not a safetensors file: it has 4 bytes"),
         (
@@ -195,12 +175,8 @@ fn weights_tell_the_layout_where_they_can() {
         ),
         (&file[..30], "its header would have"),
     ] {
-        fs::write(folder.path().join("bad.safetensors"), bytes).unwrap();
-        let (code, _, error) = inspect(
-            &["config.json", "--weights", "bad.safetensors"],
-            folder.path(),
-        );
-        assert!(code == 2 && error.contains(words), "{code}: {error}");
+        write(bytes);
+        refused(told(&[]), 2, &[words]);
     }
 }
 
@@ -221,12 +197,10 @@ fn wrong_use_says_what_is_wrong() {
         ),
     ] {
         write(text);
-        let (code, _, error) = inspect(&["config.json"], folder.path());
-        assert!(code == 2 && error.contains(words), "{code}: {error}");
+        refused(inspect(&["config.json"], folder.path()), 2, &[words]);
     }
-    let (code, _, error) = inspect(&["no.json"], folder.path());
-    assert!(code == 1 && error.contains("no.json"), "{code}: {error}");
+    refused(inspect(&["no.json"], folder.path()), 1, &["no.json"]);
     write(GEMMA);
-    let (code, _, error) = inspect(&["config.json", "--plot", "x.gif"], folder.path());
-    assert!(code == 2 && error.contains(".svg"), "{code}: {error}");
+    let arguments = ["config.json", "--plot", "x.gif"];
+    refused(inspect(&arguments, folder.path()), 2, &[".svg"]);
 }

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::{SMALL, end_of, lab};
+use crate::common::{SMALL, digits, end_of, lab};
 
 /// A terminal of 40 lines: the end that shows it, and the end that a program gets.
 fn terminal() -> (File, File) {
@@ -53,20 +53,15 @@ fn train(steps: &str, out: &Path) -> Command {
     command
 }
 
-fn compare(out: &Path) -> Command {
-    let mut command = lab();
-    command.args(["compare", "--tasks", "digits", "--schemes", "none"]);
-    command.args(["--seeds", "1", "--steps", "30", "--out"]);
-    command.arg(out).args(SMALL);
-    command
-}
-
 #[test]
 fn a_terminal_that_obeys_no_escapes_gets_none() {
     let folder = tempfile::tempdir().unwrap();
     for (term, has_escapes) in [("dumb", false), ("xterm", true)] {
         for (number, command) in [
-            compare(&folder.path().join(format!("{term}-study"))),
+            digits(
+                "--schemes none --seeds 1 --steps 30",
+                &folder.path().join(format!("{term}-study")),
+            ),
             train("60", &folder.path().join(format!("{term}-training"))),
         ]
         .into_iter()
@@ -105,16 +100,17 @@ fn a_training_whose_terminal_is_closed_ends_with_a_sentence_and_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("training");
     let said = folder.path().join("said");
+    let resume = || {
+        let mut command = lab();
+        command.args(["train", "--resume", "--out"]).arg(&out);
+        command
+    };
     // With the signal of a closed terminal, and with that signal ignored, where the next line finds out.
     for hears in [true, false] {
         let (mut shown, given) = terminal();
         let mut command = match out.exists() {
             false => train("100000", &out),
-            true => {
-                let mut command = lab();
-                command.args(["train", "--resume", "--out"]).arg(&out);
-                command
-            }
+            true => resume(),
         };
         command
             .env("TERM", "xterm")
@@ -158,9 +154,7 @@ fn a_training_whose_terminal_is_closed_ends_with_a_sentence_and_goes_on() {
         assert!(said.contains("`pe-lab train --resume"), "{hears}: {said}");
     }
     // It is as whole as any that was stopped.
-    let mut again = lab();
-    again.args(["train", "--resume", "--out"]).arg(&out);
-    let mut child = again.stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = resume().stdout(Stdio::piped()).spawn().unwrap();
     let mut told = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(told.any(|line| line.unwrap().contains("  loss ")));
     assert_eq!(child.try_wait().unwrap(), None);

@@ -107,16 +107,22 @@ pub fn floats(value: &Value) -> Vec<f64> {
         .collect()
 }
 
-/// Runs `test` beside a server of a folder.
+/// Runs `test` beside a server of a folder, whose token is known.
 pub fn serving(folder: Option<&Path>, test: impl FnOnce(u16)) {
+    beside_a_server(folder, |server| {
+        know(server.port(), &server.link(""));
+        test(server.port());
+    });
+}
+
+/// Runs `test` beside a server of a folder.
+pub fn beside_a_server(folder: Option<&Path>, test: impl FnOnce(&Server)) {
     let server = Server::bind(0, Site::new(folder.map(Into::into))).unwrap();
-    let port = server.port();
-    know(port, &server.link(""));
     let stop = server.stop();
     thread::scope(|scope| {
         scope.spawn(|| server.run());
         // A test that fails must not wait for the server for ever.
-        let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(port)));
+        let tested = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| test(&server)));
         stop.now();
         tested.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     });

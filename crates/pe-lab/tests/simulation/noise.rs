@@ -2,11 +2,19 @@
 
 use pe_lab::rng::{HostRng, RngExt};
 
+/// The score of a run. `shared` is a standard normal draw, the same for all tasks of a scheme at a seed.
+type ScoreOf = fn(mean: f64, scheme: usize, shared: f64, rng: &mut HostRng) -> f64;
+
 /// How the score of a run lies around the true mean of its scheme on a task.
 pub struct Noise {
     pub name: &'static str,
-    /// `shared` is a standard normal draw, the same for all tasks of a scheme at a seed.
-    pub score: fn(mean: f64, scheme: usize, shared: f64, rng: &mut HostRng) -> f64,
+    pub score: ScoreOf,
+}
+
+impl Noise {
+    const fn new(name: &'static str, score: ScoreOf) -> Self {
+        Self { name, score }
+    }
 }
 
 /// A standard normal draw.
@@ -30,68 +38,42 @@ fn solved(mean: f64, probability: f64, rng: &mut HostRng) -> f64 {
 const SPREAD: f64 = 0.05;
 
 pub const NOISES: [Noise; 10] = [
-    Noise {
-        name: "Gaussian",
-        score: |mean, _, _, rng| mean + SPREAD * normal(rng),
-    },
-    Noise {
-        name: "unequal",
-        score: |mean, scheme, _, rng| {
-            let spread = SPREAD * 4f64.powf((scheme as f64 - 3.0) / 3.0);
-            mean + spread.min(0.2) * normal(rng)
-        },
-    },
-    Noise {
-        name: "ties at 1",
-        score: |mean, _, _, rng| {
-            // The mean of the lower runs makes up for those at 1.
-            let lower = 1.0 - 4.0 * (1.0 - mean);
-            match rng.random::<f64>() < 0.75 {
-                true => 1.0,
-                false => lower + SPREAD * normal(rng),
-            }
-        },
-    },
-    Noise {
-        name: "bimodal",
-        score: |mean, _, _, rng| {
-            let side = if rng.random::<bool>() { 0.3 } else { -0.3 };
-            mean + side + 0.02 * normal(rng)
-        },
-    },
-    Noise {
-        name: "rare failures",
-        score: |mean, _, _, rng| {
-            let failure = if rng.random::<f64>() < 0.1 { 0.6 } else { 0.0 };
-            mean + 0.06 - failure + 0.02 * normal(rng)
-        },
-    },
-    Noise {
-        name: "shared",
-        score: |mean, _, shared, rng| mean + SPREAD * 0.5f64.sqrt() * (shared + normal(rng)),
-    },
-    Noise {
-        name: "skewed",
-        score: |mean, _, _, rng| {
-            let tail = -(1.0 - rng.random::<f64>()).ln();
-            mean + SPREAD * (1.0 - tail)
-        },
-    },
-    Noise {
-        name: "discrete",
-        score: |mean, _, _, rng| mean + 0.1 * (rng.random_range(0..3) as f64 - 1.0),
-    },
-    Noise {
-        name: "solved or not",
-        score: |mean, _, _, rng| solved(mean, 0.5, rng),
-    },
-    Noise {
-        name: "unequal laws",
-        score: |mean, scheme, _, rng| match scheme % 2 {
-            0 => mean + 0.01 * normal(rng),
-            _ => solved(mean, 0.75, rng),
-        },
-    },
+    Noise::new("Gaussian", |mean, _, _, rng| mean + SPREAD * normal(rng)),
+    Noise::new("unequal", |mean, scheme, _, rng| {
+        let spread = SPREAD * 4f64.powf((scheme as f64 - 3.0) / 3.0);
+        mean + spread.min(0.2) * normal(rng)
+    }),
+    Noise::new("ties at 1", |mean, _, _, rng| {
+        // The mean of the lower runs makes up for those at 1.
+        let lower = 1.0 - 4.0 * (1.0 - mean);
+        match rng.random::<f64>() < 0.75 {
+            true => 1.0,
+            false => lower + SPREAD * normal(rng),
+        }
+    }),
+    Noise::new("bimodal", |mean, _, _, rng| {
+        let side = if rng.random::<bool>() { 0.3 } else { -0.3 };
+        mean + side + 0.02 * normal(rng)
+    }),
+    Noise::new("rare failures", |mean, _, _, rng| {
+        let failure = if rng.random::<f64>() < 0.1 { 0.6 } else { 0.0 };
+        mean + 0.06 - failure + 0.02 * normal(rng)
+    }),
+    Noise::new("shared", |mean, _, shared, rng| {
+        mean + SPREAD * 0.5f64.sqrt() * (shared + normal(rng))
+    }),
+    Noise::new("skewed", |mean, _, _, rng| {
+        let tail = -(1.0 - rng.random::<f64>()).ln();
+        mean + SPREAD * (1.0 - tail)
+    }),
+    Noise::new("discrete", |mean, _, _, rng| {
+        mean + 0.1 * (rng.random_range(0..3) as f64 - 1.0)
+    }),
+    Noise::new("solved or not", |mean, _, _, rng| solved(mean, 0.5, rng)),
+    Noise::new("unequal laws", |mean, scheme, _, rng| match scheme % 2 {
+        0 => mean + 0.01 * normal(rng),
+        _ => solved(mean, 0.75, rng),
+    }),
 ];
 
 /// The one of this name.
@@ -100,14 +82,11 @@ pub fn noise(name: &str) -> &'static Noise {
 }
 
 /// One scheme never fails and the other one in one run of ten, by 0.6, so that their means differ by 0.06.
-pub const UNSEEN: Noise = Noise {
-    name: "unseen",
-    score: |mean, scheme, _, rng| {
-        let fails = scheme == 1 && rng.random::<f64>() < 0.1;
-        let failure = if fails { 0.6 } else { 0.0 };
-        mean + 0.06 * scheme as f64 - failure + 0.002 * normal(rng)
-    },
-};
+pub const UNSEEN: Noise = Noise::new("unseen", |mean, scheme, _, rng| {
+    let fails = scheme == 1 && rng.random::<f64>() < 0.1;
+    let failure = if fails { 0.6 } else { 0.0 };
+    mean + 0.06 * scheme as f64 - failure + 0.002 * normal(rng)
+});
 
 /// How the scores of runs vary between the lowest and the highest that are possible.
 pub struct Law {
@@ -115,6 +94,12 @@ pub struct Law {
     /// The mean of every scheme.
     pub mean: f64,
     pub score: fn(scheme: usize, rng: &mut HostRng) -> f64,
+}
+
+impl Law {
+    const fn new(name: &'static str, mean: f64, score: fn(usize, &mut HostRng) -> f64) -> Self {
+        Self { name, mean, score }
+    }
 }
 
 /// The lowest score: no answer is right, and the floor is 0.2. The highest is 1.
@@ -156,52 +141,28 @@ fn either(high: f64, low: f64, probability: f64, rng: &mut HostRng) -> f64 {
 }
 
 pub const LAWS: [Law; 8] = [
-    Law {
-        name: "smooth",
-        mean: 0.85,
-        score: |_, rng| beta(0.85, 40.0, rng),
-    },
-    Law {
-        name: "near 1",
-        mean: 0.97,
-        score: |_, rng| beta(0.97, 20.0, rng),
-    },
-    Law {
-        name: "anywhere",
-        mean: 0.5,
-        score: |_, rng| beta(0.5, 2.0, rng),
-    },
-    Law {
-        name: "at 1 in three of four",
-        mean: 0.85,
-        score: |_, rng| match rng.random::<f64>() < 0.75 {
+    Law::new("smooth", 0.85, |_, rng| beta(0.85, 40.0, rng)),
+    Law::new("near 1", 0.97, |_, rng| beta(0.97, 20.0, rng)),
+    Law::new("anywhere", 0.5, |_, rng| beta(0.5, 2.0, rng)),
+    Law::new("at 1 in three of four", 0.85, |_, rng| {
+        match rng.random::<f64>() < 0.75 {
             true => 1.0,
             false => beta(0.4, 20.0, rng),
-        },
-    },
-    Law {
-        name: "solved or not",
-        mean: 0.515,
-        score: |_, rng| either(0.98, 0.05, 0.5, rng),
-    },
-    Law {
-        name: "one in ten fails",
-        mean: 0.92,
-        score: |_, rng| either(0.98, 0.38, 0.9, rng),
-    },
-    Law {
-        name: "near the floor",
-        mean: 0.01,
-        score: |_, rng| either(0.01, 0.01, 0.5, rng),
-    },
-    Law {
-        name: "unequal laws",
-        mean: 0.75,
-        score: |scheme, rng| match scheme % 2 {
-            0 => either(0.75, 0.75, 0.5, rng),
-            _ => either(0.98, 0.06, 0.75, rng),
-        },
-    },
+        }
+    }),
+    Law::new("solved or not", 0.515, |_, rng| {
+        either(0.98, 0.05, 0.5, rng)
+    }),
+    Law::new("one in ten fails", 0.92, |_, rng| {
+        either(0.98, 0.38, 0.9, rng)
+    }),
+    Law::new("near the floor", 0.01, |_, rng| {
+        either(0.01, 0.01, 0.5, rng)
+    }),
+    Law::new("unequal laws", 0.75, |scheme, rng| match scheme % 2 {
+        0 => either(0.75, 0.75, 0.5, rng),
+        _ => either(0.98, 0.06, 0.75, rng),
+    }),
 ];
 
 /// The one of this name.

@@ -13,10 +13,9 @@ use serde_json::Value;
 
 use super::Report;
 use super::comparison::Part;
-use super::number::fixed;
 use super::paper::{DASH, Grid, Row};
 use super::summary::{Summary, TaskSummary};
-use super::words::{list, once, range};
+use super::words::{fixed, list, once, range};
 use crate::ask::StudySpec;
 use crate::stats::Interval;
 
@@ -60,6 +59,9 @@ pub struct Table {
     pub title: String,
     /// Where.
     pub part: Part,
+    /// Where, in words.
+    #[serde(skip)]
+    pub place: &'static str,
     /// The schemes, those of the first study first.
     pub rows: Vec<SchemeRow>,
 }
@@ -123,7 +125,7 @@ impl Beside {
         for title in &titles {
             match common(summaries, title, part) {
                 Ok(tasks) => {
-                    self.tables.push(of_task(&tasks, title, part));
+                    self.tables.push(of_task(&tasks, title, (part, place)));
                     shared.push(title.clone());
                 }
                 Err(None) => alone.push(title.clone()),
@@ -140,7 +142,7 @@ impl Beside {
         }
         let all_shared = shared.len() == titles.len();
         if titles.len() > 1 && all_shared {
-            self.tables.push(overall(summaries, part));
+            self.tables.push(overall(summaries, (part, place)));
         } else if titles.len() > 1 {
             self.not_compared.push(format!(
                 "The means over all tasks {place}: they are means over different tests."
@@ -167,8 +169,7 @@ impl Beside {
             name: format!("beside-{}", nth + 1),
             caption: format!(
                 "{} {}: the normalized score of every scheme in every study, the mean over seeds and its 95 % interval.",
-                table.title,
-                table.part.in_words(false)
+                table.title, table.place
             ),
             header: header("Scheme"),
             rows: table.rows.iter().map(row_of_scores).collect(),
@@ -268,7 +269,7 @@ fn common<'a>(
 /// A row for every scheme, those of the first study first, with its score in each study.
 fn table<'a, T>(
     title: &str,
-    part: Part,
+    (part, place): (Part, &'static str),
     studies: &[&'a T],
     schemes: impl Fn(&'a T) -> Vec<&'a String>,
     score: impl Fn(&T, &str) -> Option<ScoreOf>,
@@ -281,14 +282,15 @@ fn table<'a, T>(
     Table {
         title: title.into(),
         part,
+        place,
         rows: rows.collect(),
     }
 }
 
-fn of_task<'a>(tasks: &[&'a TaskSummary], title: &str, part: Part) -> Table {
+fn of_task<'a>(tasks: &[&'a TaskSummary], title: &str, at: (Part, &'static str)) -> Table {
     let schemes_of = |task: &'a TaskSummary| task.schemes.iter().map(|of| &of.scheme).collect();
-    table(title, part, tasks, schemes_of, |task, scheme| {
-        let group = task.scheme(scheme)?.part(part)?;
+    table(title, at, tasks, schemes_of, |task, scheme| {
+        let group = task.scheme(scheme)?.part(at.0)?;
         Some(ScoreOf {
             mean: group.normalized,
             interval: group.interval,
@@ -297,15 +299,15 @@ fn of_task<'a>(tasks: &[&'a TaskSummary], title: &str, part: Part) -> Table {
     })
 }
 
-fn overall<'a>(summaries: &[&'a Summary], part: Part) -> Table {
+fn overall<'a>(summaries: &[&'a Summary], at: (Part, &'static str)) -> Table {
     let schemes_of = |of: &'a Summary| of.schemes.iter().map(|of| &of.scheme).collect();
     table(
         "The mean over all tasks",
-        part,
+        at,
         summaries,
         schemes_of,
         |of, scheme| {
-            let score = of.scheme(scheme)?.part(part)?;
+            let score = of.scheme(scheme)?.part(at.0)?;
             Some(ScoreOf {
                 mean: score.mean,
                 interval: score.interval,

@@ -101,6 +101,14 @@ fn what_was_not_tested_alike_is_left_out_and_said() {
 }
 
 #[test]
+fn images_are_put_beside_each_other_at_other_resolutions() {
+    let one = study(&["digits_32"], &["none"], 144, 0.5);
+    let text = beside(&[("x", &one), ("y", &one)]).text();
+    text.says("digits_32 at other resolutions: the normalized score");
+    assert!(!text.contains("training lengths"), "{text}");
+}
+
+#[test]
 fn folders_of_one_name_are_named_by_their_paths() {
     let one = study(&["reverse"], &["none"], 40, 0.5);
     let beside = beside(&[("a/out", &one), ("b/out", &one)]);

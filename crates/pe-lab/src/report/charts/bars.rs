@@ -8,8 +8,8 @@ use crate::error::LabError;
 use crate::report::comparison::Part;
 use crate::report::data::Data;
 use crate::report::figure::Figure;
-use crate::report::number::fixed;
 use crate::report::summary::TaskSummary;
+use crate::report::words::fixed;
 
 const ROW: i32 = 40;
 

@@ -8,8 +8,8 @@ use crate::draw::{
 use crate::error::LabError;
 use crate::report::data::Data;
 use crate::report::figure::Figure;
-use crate::report::number::fixed;
 use crate::report::summary::TaskSummary;
+use crate::report::words::fixed;
 
 /// The width of most charts in pixels. Two of them fit side by side on a desk, and on a phone one is
 /// shown at about 60 % of its size.
@@ -101,14 +101,18 @@ impl Panel<'_> {
             series.draw_band(&mut chart)?;
         }
         for (nth, series) in self.series.iter().enumerate() {
+            let stroke = series.look.stroke();
             match self.markers {
                 Some(count) => {
-                    series.draw_line(&mut chart)?;
-                    series.draw_some_markers(&mut chart, nth, count)?;
+                    line(&mut chart, &series.mean, stroke)?;
+                    // Each starts at another point, so that markers of different schemes do not hide each other.
+                    let every = (series.mean.len() / count).max(1);
+                    let some = series.mean.iter().skip(nth % every).step_by(every);
+                    series.draw_markers(&mut chart, some, 4, 1.0)?;
                 }
                 None => {
                     series.draw_markers(&mut chart, &series.points, 3, 0.45)?;
-                    series.draw_line(&mut chart)?;
+                    line(&mut chart, &series.mean, stroke)?;
                     series.draw_markers(&mut chart, &series.mean, 5, 1.0)?;
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::draw::{Chart, Key, Look, band, line, markers};
+use crate::draw::{Chart, Key, Look, band, markers};
 use crate::error::LabError;
 use crate::report::data::Data;
 use crate::report::summary::TaskSummary;
@@ -139,11 +139,6 @@ impl Series {
         }
     }
 
-    /// Draws the line of the means.
-    pub fn draw_line(&self, chart: &mut Chart<'_>) -> Result<(), LabError> {
-        line(chart, &self.mean, self.look.stroke())
-    }
-
     /// Draws a marker of a radius in pixels on each of some points.
     pub fn draw_markers<'p>(
         &self,
@@ -152,26 +147,8 @@ impl Series {
         radius: i32,
         opacity: f64,
     ) -> Result<(), LabError> {
-        let look = self.look;
-        markers(
-            chart,
-            points,
-            (look.marker(), radius),
-            (look.colour(), opacity),
-        )
-    }
-
-    /// Draws markers on about `count` points of the line. This is series number `nth` of its chart: each
-    /// starts at another point, so that markers of different schemes do not hide each other.
-    pub fn draw_some_markers(
-        &self,
-        chart: &mut Chart<'_>,
-        nth: usize,
-        count: usize,
-    ) -> Result<(), LabError> {
-        let every = (self.mean.len() / count).max(1);
-        let some = self.mean.iter().skip(nth % every).step_by(every);
-        self.draw_markers(chart, some, 4, 1.0)
+        let (marker, colour) = (self.look.marker(), self.look.colour());
+        markers(chart, points, (marker, radius), (colour, opacity))
     }
 }
 

@@ -66,9 +66,16 @@ fn costs_have_a_table_and_charts_unless_the_machine_was_busy() {
     let title = "Score against cost beyond the training lengths";
     let (words, page) = page_of(&costs(0.0));
     assert_eq!(page.matches("aria-label=\"Score against cost").count(), 2);
-    words.says_all(&[title, "rotary 22 64 12.00 117 333 91 667 50"]);
+    words.says_all(&[
+        title,
+        "rotary 22 64 12.00 117 333 91 667 50",
+        "rotary (0.87 for 12.0 ms",
+        "(`none`) (0.12 for 10.0 ms per training step) is on the front",
+    ]);
+    // A scheme that the study does not have is left out.
+    assert!(!words.contains("gone"));
     let (words, _) = page_of(&costs(0.7));
-    assert!(!words.contains(title));
+    assert!(!words.contains(title) && !words.contains("rotary 22"));
     assert!(words.contains("Not shown: other programs kept up to 0.7 processor cores busy"));
 }
 

@@ -9,9 +9,9 @@ use crate::error::LabError;
 use crate::learn::STILL_FALLING;
 use crate::report::comparison::Part;
 use crate::report::data::file_title;
-use crate::report::number::fixed;
 use crate::report::summary::{Summary, TaskSummary};
 use crate::report::template;
+use crate::report::words::fixed;
 use crate::stats::FEWEST_SEEDS;
 
 /// The paragraph. A source stands as `[@key]`. Of scores that were computed elsewhere nobody knows the methods, and it is empty.

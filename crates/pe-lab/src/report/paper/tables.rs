@@ -3,9 +3,8 @@
 use super::grid::{DASH, Grid, Row};
 use crate::report::columns::Columns;
 use crate::report::comparison::Part;
-use crate::report::number::fixed;
 use crate::report::summary::{SchemeOverall, SchemeSummary, Summary, TaskSummary};
-use crate::report::words::{counted, range};
+use crate::report::words::{counted, fixed, range};
 use crate::stats::Interval;
 
 /// The tables of a study, schemes sorted by their scores.

@@ -4,10 +4,9 @@ use super::found;
 use super::words::{loss, place, subject};
 use crate::report::answer::Top;
 use crate::report::comparison::{Comparison, FINDINGS, Headline};
-use crate::report::number::fixed;
 use crate::report::sentences::because;
 use crate::report::summary::Summary;
-use crate::report::words::{list, number, p_text, range, spoken};
+use crate::report::words::{fixed, list, number, p_text, range, spoken};
 use crate::stats::{FEWEST_SEEDS, Finding};
 
 /// Which scheme is best inside, or beyond.

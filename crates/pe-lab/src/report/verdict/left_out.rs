@@ -3,9 +3,8 @@
 use super::found;
 use super::words::place;
 use crate::report::comparison::{Headline, LeftOut};
-use crate::report::number::fixed;
 use crate::report::summary::Summary;
-use crate::report::words::{joined, spoken};
+use crate::report::words::{fixed, joined, spoken};
 
 /// Which schemes have the highest mean if each task is left out in turn. It describes the scores, and claims nothing of them.
 pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {

@@ -4,9 +4,8 @@ use super::found;
 use crate::data::DataSpec;
 use crate::report::comparison::{Comparison, Headline, Part};
 use crate::report::data::{file_title, tested_file};
-use crate::report::number::fixed;
 use crate::report::summary::Summary;
-use crate::report::words::{list, range, spoken};
+use crate::report::words::{fixed, list, range, spoken};
 use crate::stats::OtherRows;
 use crate::task::TestRows;
 

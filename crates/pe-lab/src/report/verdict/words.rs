@@ -2,9 +2,8 @@
 
 use crate::report::comparison::{Headline, Part};
 use crate::report::data::tested_file;
-use crate::report::number::fixed;
 use crate::report::summary::Summary;
-use crate::report::words::list;
+use crate::report::words::{fixed, list};
 
 /// The loss of a scheme in its own unit, where the headline is about one task that is scored by a loss.
 pub(super) fn loss(summary: &Summary, headline: &Headline, scheme: &str) -> String {

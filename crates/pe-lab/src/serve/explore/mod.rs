@@ -127,11 +127,8 @@ fn asked(query: &str) -> Result<(&'static Scheme, Values), Refusal> {
     };
     let Some(scheme) = SCHEMES.iter().find(|scheme| scheme.name == name) else {
         let names: Vec<&str> = SCHEMES.iter().map(|scheme| scheme.name).collect();
-        return Err(Refusal {
-            name: "scheme".into(),
-            value: name,
-            bound: format!("one of {}", names.join(", ")),
-        });
+        let bound = format!("one of {}", names.join(", "));
+        return Err(Refusal::new("scheme", name, bound));
     };
     Ok((scheme, Values::of(scheme.controls, &pairs)?))
 }
@@ -144,16 +141,12 @@ fn json<T: Serialize>(value: &T) -> Vec<u8> {
 impl From<PositionError> for Refusal {
     fn from(error: PositionError) -> Self {
         match error {
-            PositionError::Number { name, value, bound } => Self {
-                name: name.into(),
-                value,
-                bound: bound.into(),
-            },
-            other => Self {
-                name: "the settings".into(),
-                value: other.to_string(),
-                bound: "such that they go together".into(),
-            },
+            PositionError::Number { name, value, bound } => Self::new(&name, value, bound),
+            other => Self::new(
+                "the settings",
+                other.to_string(),
+                "such that they go together",
+            ),
         }
     }
 }

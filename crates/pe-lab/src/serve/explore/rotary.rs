@@ -136,7 +136,7 @@ fn config(values: &Values) -> RotaryPositionalEncodingConfig {
 }
 
 /// The query and the key before they are rotated.
-pub fn vectors(values: &Values) -> [Vec<f32>; 2] {
+fn vectors(values: &Values) -> [Vec<f32>; 2] {
     let width = values.whole("d_head");
     let mut rng = generator("explorer", values.whole("seed") as u64, 0);
     // Of variance 1, as the equal ones.
@@ -149,10 +149,8 @@ pub fn vectors(values: &Values) -> [Vec<f32>; 2] {
 
 pub fn numbers(values: &Values) -> Result<Numbers, Refusal> {
     let config = config(values);
-    let offsets = offsets(values);
-    let keys = keys(values, &offsets);
-    let query = values.whole("query");
-    let length = keys.iter().copied().max().unwrap_or(query).max(query) + 1;
+    let keys = keys(values, &offsets(values)).into_iter();
+    let length = keys.fold(values.whole("query"), usize::max) + 1;
     let spectrum = config.spectrum(length)?;
     let plain = RotaryPositionalEncodingConfig {
         scaling: None,
@@ -174,15 +172,11 @@ pub fn numbers(values: &Values) -> Result<Numbers, Refusal> {
     let wavelengths = spectrum.wavelengths();
     let (count, span) = (wavelengths.len(), span(&wavelengths));
     facts.push(format!("{count} pairs of columns turn, {span}."));
-    let scores = scores(&rope, vectors(values), query, &keys)?;
     Ok(Numbers {
         facts,
         code: code(values, &config),
         frequencies,
-        lines: vec![Line::new("q · k / √d_head", scores)],
-        offsets,
-        measure: "score",
-        ..Numbers::default()
+        ..scores(&rope, values)?
     })
 }
 
@@ -198,27 +192,30 @@ fn about_longrope(values: &Values, length: usize) -> String {
     )
 }
 
-/// The scores of a query at a position and the same key at many.
-pub fn scores(
-    rope: &dyn Rotate,
-    [q, k]: [Vec<f32>; 2],
-    query: usize,
-    keys: &[usize],
-) -> Result<Vec<f64>, Refusal> {
+/// The scores of a query at a position and the same key at many, as a line over their distance.
+pub fn scores(rope: &dyn Rotate, values: &Values) -> Result<Numbers, Refusal> {
+    let offsets = offsets(values);
+    let keys = keys(values, &offsets);
+    let [q, k] = vectors(values);
     let device = Device::flex();
     let width = q.len();
     let times: Vec<f64> = keys.iter().map(|key| *key as f64).collect();
     let of_keys = Positions::from_time_rows(&[times])?;
-    let of_query = Positions::from_time_rows(&[[query as f64]])?;
+    let of_query = Positions::from_time_rows(&[[values.real("query")]])?;
     let q = Tensor::<4>::from_data(TensorData::new(q, [1, 1, 1, width]), &device);
     let k = Tensor::<4>::from_data(TensorData::new(k, [1, 1, 1, width]), &device);
     let k = k.repeat_dim(2, keys.len());
     let (q, k) = rope.try_rotate_apart((q, &of_query), (k, &of_keys))?;
     let [q, k] = [q, k].map(host);
     let product = |k: &[f64]| q.iter().zip(k).map(|(q, k)| q * k).sum::<f64>();
-    Ok(k.chunks_exact(width)
-        .map(|k| product(k) / (width as f64).sqrt())
-        .collect())
+    let scores = k.chunks_exact(width);
+    let scores = scores.map(|k| product(k) / (width as f64).sqrt());
+    Ok(Numbers {
+        lines: vec![Line::new("q · k / √d_head", scores.collect())],
+        offsets,
+        measure: "score",
+        ..Numbers::default()
+    })
 }
 
 /// A program with these settings.

@@ -112,11 +112,9 @@ fn positions(values: &Values) -> Result<Vec<usize>, Refusal> {
     let [start, count, every] = ["start", "count", "every"].map(|name| values.whole(name));
     let last = start + (count - 1) * every;
     if last > MAX_POSITION as usize {
-        return Err(Refusal {
-            name: "the last position, start + (count − 1) · every,".into(),
-            value: last.to_string(),
-            bound: format!("at most {MAX_POSITION}"),
-        });
+        let name = "the last position, start + (count − 1) · every,";
+        let bound = format!("at most {MAX_POSITION}");
+        return Err(Refusal::new(name, last.to_string(), bound));
     }
     Ok((0..count).map(|i| start + i * every).collect())
 }

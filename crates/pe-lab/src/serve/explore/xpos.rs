@@ -4,8 +4,8 @@ use burn::tensor::Device;
 use pe_burn::{Spectrum, XPosPositionalEncodingConfig};
 
 use super::super::controls::{Control, Refusal, Values};
-use super::numbers::{Line, Numbers, QUERY, REACH, SEED, keys, offsets, shown};
-use super::rotary::{BASE, D_HEAD, LAYOUT, VECTORS, layout, scores, vectors};
+use super::numbers::{Line, Numbers, QUERY, REACH, SEED, shown};
+use super::rotary::{BASE, D_HEAD, LAYOUT, VECTORS, layout, scores};
 
 pub static CONTROLS: [Control; 8] = [
     D_HEAD,
@@ -29,11 +29,8 @@ pub fn numbers(values: &Values) -> Result<Numbers, Refusal> {
         .with_layout(layout(values))
         .with_scale_base(values.real("scale_base"));
     let spectrum = Spectrum::new(config.d_head, config.base)?;
-    let offsets = offsets(values);
-    let keys = keys(values, &offsets);
     // Positions as real numbers need no buffer.
     let xpos = config.clone().with_max_len(1).try_init(&Device::flex())?;
-    let scores = scores(&xpos, vectors(values), values.whole("query"), &keys)?;
     Ok(Numbers {
         facts: vec![
             format!(
@@ -45,10 +42,7 @@ pub fn numbers(values: &Values) -> Result<Numbers, Refusal> {
         ],
         code: code(&config),
         frequencies: vec![Line::new("ω", spectrum.frequencies())],
-        lines: vec![Line::new("q · k / √d_head", scores)],
-        offsets,
-        measure: "score",
-        ..Numbers::default()
+        ..scores(&xpos, values)?
     })
 }
 

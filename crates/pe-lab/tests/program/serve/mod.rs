@@ -13,8 +13,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::common::{self, says, succeeds, words};
-
+use crate::common::{self, compare, json, says, succeeds};
 use crate::served::{self, ask, ask_without, get, know, send, serving};
 use serde_json::Value;
 
@@ -40,19 +39,14 @@ fn listing(folder: &Path) -> BTreeMap<PathBuf, (u64, SystemTime)> {
 
 /// A small study, run to its end.
 fn study(out: &Path) {
-    succeeds(
-        common::lab()
-            .args("compare --quiet --schemes none,learned --tasks reverse,majority".split(' '))
-            .args(common::SMALL)
-            .args(["--seeds", "2", "--steps", "3", "--out"])
-            .arg(out),
-    );
+    let flags = "--quiet --schemes none,learned --tasks reverse,majority --seeds 2 --steps 3";
+    succeeds(compare(flags, out).args(common::SMALL));
 }
 
 /// Lets the plan of a study have these seeds.
 fn plan_seeds(out: &Path, seeds: u64) {
     let file = out.join("study.json");
-    let mut spec: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let mut spec = json(&file);
     spec["seeds"] = (1..=seeds).collect();
     fs::write(&file, spec.to_string()).unwrap();
 }
@@ -96,6 +90,19 @@ fn every_page_is_there_with_its_policy() {
     });
 }
 
+/// The status of a request with these headers. OWN stands for the port of the server, OTHER for another one.
+const FROM_ELSEWHERE: &str = "\
+    403 Origin: http://evil.example
+    403 Origin: null
+    403 Origin: http://127.0.0.1:OTHER
+    403 Origin: https://127.0.0.1:OWN
+    403 Sec-Fetch-Site: cross-site
+    403 Sec-Fetch-Site: cross-site; Sec-Fetch-Mode: no-cors
+    403 Sec-Fetch-Site: same-site
+    200 Sec-Fetch-Site: cross-site; Sec-Fetch-Mode: navigate
+    200 Sec-Fetch-Site: same-origin; Sec-Fetch-Mode: cors
+    200 Origin: http://127.0.0.1:OWN";
+
 #[test]
 fn hostile_requests_get_a_clear_refusal() {
     let folder = tempfile::tempdir().unwrap();
@@ -130,42 +137,24 @@ fn hostile_requests_get_a_clear_refusal() {
         assert_eq!(twice.status, 400);
 
         // A page elsewhere, and a name elsewhere that leads here.
-        let own = format!("Origin: http://127.0.0.1:{port}\r\n");
-        let other_port = format!("Origin: http://127.0.0.1:{}\r\n", port - 1);
-        let secure = format!("Origin: https://127.0.0.1:{port}\r\n");
-        for (headers, status) in [
-            ("Origin: http://evil.example\r\n", 403),
-            ("Origin: null\r\n", 403),
-            (&other_port, 403),
-            (&secure, 403),
-            ("Sec-Fetch-Site: cross-site\r\n", 403),
-            (
-                "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\n",
-                403,
-            ),
-            ("Sec-Fetch-Site: same-site\r\n", 403),
-            (
-                "Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n",
-                200,
-            ),
-            (
-                "Sec-Fetch-Site: same-origin\r\nSec-Fetch-Mode: cors\r\n",
-                200,
-            ),
-            (&own, 200),
-        ] {
-            let answer = ask(port, "GET /api/study", headers);
-            assert_eq!(answer.status, status, "{headers}");
-            assert_eq!(answer.text().contains("not answered"), status == 403);
+        for row in FROM_ELSEWHERE.lines() {
+            let (status, headers) = row.trim_start().split_once(' ').unwrap();
+            let [own, other] = [port, port - 1].map(|port| port.to_string());
+            let headers = headers.replace("OWN", &own).replace("OTHER", &other);
+            let headers = headers.replace("; ", "\r\n") + "\r\n";
+            let answer = ask(port, "GET /api/study", &headers);
+            assert_eq!(answer.status.to_string(), status, "{headers}");
+            assert_eq!(answer.text().contains("not answered"), status == "403");
         }
-        for (host, status) in [
-            ("evil.example".to_string(), 421),
-            (format!("evil.example:{port}"), 421),
-            (format!("127.0.0.1:{port}.evil.example"), 421),
-            ("127.0.0.1".into(), 421),
-            ("127.0.0.1:80".into(), 421),
-            (format!("localhost:{port}"), 200),
-        ] {
+        let hosts =
+            "evil.example evil.example:PORT 127.0.0.1:PORT.evil.example 127.0.0.1 127.0.0.1:80";
+        for host in hosts.split(' ').chain(["localhost:PORT"]) {
+            let status = if host.starts_with("localhost") {
+                200
+            } else {
+                421
+            };
+            let host = host.replace("PORT", &port.to_string());
             let cookie = served::cookie(port);
             let request = format!("GET /api/study HTTP/1.1\r\nHost: {host}\r\n{cookie}\r\n");
             let answer = send(port, request.as_bytes());

@@ -104,9 +104,12 @@ fn work_ends_with_its_client_and_with_the_server() {
     }
     let (child, port) = started(&out);
     let client = asked(port, "/api/study");
-    thread::sleep(Duration::from_secs(1));
-    let at_work = used(&child);
-    assert!(at_work > 0.2, "{at_work} s");
+    // A busy machine gives it little of a second.
+    let start = Instant::now();
+    while used(&child) < 0.2 {
+        assert!(start.elapsed() < Duration::from_secs(60), "it does nothing");
+        thread::sleep(Duration::from_millis(50));
+    }
     drop(client);
     thread::sleep(Duration::from_secs(3));
     let before = used(&child);

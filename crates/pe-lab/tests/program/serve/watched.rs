@@ -23,8 +23,7 @@ fn a_study_is_shown_as_it_is_and_left_as_it_is() {
         assert_eq!(said["report"], true);
         assert_eq!(said["seconds_left"], 0.0);
         // The scores are those of the report.
-        let summary: Value =
-            serde_json::from_slice(&fs::read(out.join("summary.json")).unwrap()).unwrap();
+        let summary = json(&out.join("summary.json"));
         // So is the verdict, and so are the colours.
         assert!(!summary["verdict"].as_array().unwrap().is_empty());
         assert_eq!(said["verdict"], summary["verdict"]);
@@ -110,11 +109,10 @@ fn a_study_is_shown_as_it_is_and_left_as_it_is() {
 fn the_curve_of_a_training_is_shown_while_it_runs() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let compare = || {
-        let mut command = common::lab();
-        command.args(words("compare --quiet --schemes none --tasks reverse"));
-        command.args(["--seeds", "1", "--steps", "400", "--out"]);
-        command.arg(&out).args(common::SMALL);
+    let flags = "--quiet --schemes none --tasks reverse --seeds 1 --steps 400";
+    let running = || {
+        let mut command = compare(flags, &out);
+        command.args(common::SMALL);
         command
     };
     let curve = out.join("trials/reverse-none-1/curve.json");
@@ -125,7 +123,7 @@ fn the_curve_of_a_training_is_shown_while_it_runs() {
     };
     serving(Some(&out), |port| {
         let trial = || get(port, "/api/study").json()["trials"][0].clone();
-        let mut running = compare().spawn().unwrap();
+        let mut first = running().spawn().unwrap();
         let start = Instant::now();
         let seen = loop {
             let now = trial();
@@ -141,15 +139,15 @@ fn the_curve_of_a_training_is_shown_while_it_runs() {
             seen[..2].iter().all(|point| point.1.is_finite()),
             "{seen:?}"
         );
-        running.kill().unwrap();
-        running.wait().unwrap();
+        first.kill().unwrap();
+        first.wait().unwrap();
         // What a kill leaves is removed when the study goes on, also where it is damaged.
         fs::write(&curve, "[{").unwrap();
         assert_eq!(
             (trial()["state"].as_str(), of(&trial())),
             (Some("begun"), vec![])
         );
-        succeeds(&mut compare());
+        succeeds(&mut running());
         let done = trial();
         assert_eq!(done["state"], "done");
         assert_eq!(
@@ -161,7 +159,7 @@ fn the_curve_of_a_training_is_shown_while_it_runs() {
         assert!(!curve.exists());
         // A trial that was killed long ago, and a study that is only claimed.
         fs::write(&curve, "[]").unwrap();
-        succeeds(&mut compare());
+        succeeds(&mut running());
         assert!(!curve.exists());
     });
 }
