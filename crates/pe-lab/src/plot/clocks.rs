@@ -173,6 +173,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn dots_are_sines_and_cosines_of_their_positions() {
+        let faces = faces(&encoding(8, 2, 5), &[0, 1]).unwrap();
+        for (face, omega) in faces.iter().zip([1.0, 0.1]) {
+            assert_eq!(face.len(), 5);
+            for (index, (offset, (sin, cos))) in face.iter().enumerate() {
+                assert_eq!(*offset, index);
+                let angle = omega * (index + 2) as f64;
+                assert!((sin - angle.sin()).abs() < 3e-8 && (cos - angle.cos()).abs() < 3e-8);
+            }
+        }
+    }
+
+    #[test]
     fn where_turns_overlap_the_later_position_is_on_top() {
         // 710 radians are 113 turns to within 6e-5: positions 0 and 710 lie on one another.
         let faces = faces(&encoding(2, 0, 711), &[0]).unwrap();

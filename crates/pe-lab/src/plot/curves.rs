@@ -228,6 +228,34 @@ mod tests {
     use super::*;
 
     #[test]
+    fn curves_hold_the_values_of_their_columns_and_positions() {
+        let panel = by_position(&encoding(20, 3, 50), &[4, 7]).unwrap().unwrap();
+        let omega = |pair: f64| 10_000_f64.powf(-2.0 * pair / 20.0);
+        for (index, (_, value)) in panel.curves[0].points.iter().enumerate() {
+            assert!((value - (omega(2.0) * (index + 3) as f64).sin()).abs() < 3e-8);
+        }
+        for (index, (_, value)) in panel.curves[1].points.iter().enumerate() {
+            assert!((value - (omega(3.0) * (index + 3) as f64).cos()).abs() < 3e-8);
+        }
+        let names = panel.curves.iter().filter_map(|of| of.name.as_deref());
+        let names: Vec<&str> = names.collect();
+        assert_eq!(
+            names,
+            [
+                "column 4: sin, wavelength 39.6 tokens",
+                "column 7: cos, wavelength 99.6 tokens"
+            ]
+        );
+
+        let panel = by_column(&encoding(6, 0, 1), &[0, 9]).unwrap().unwrap();
+        let of = |curve: usize| panel.curves[curve].points.clone();
+        assert_eq!(of(0), [(0.0, 0.0), (2.0, 0.0), (4.0, 0.0)]); // sines of position 0
+        assert_eq!(of(1), [(1.0, 1.0), (3.0, 1.0), (5.0, 1.0)]); // its cosines
+        assert!((of(2)[0].1 - 9_f64.sin()).abs() < 3e-8);
+        assert!(panel.curves[3].stroke.dash.is_some() && panel.curves[2].stroke.dash.is_none());
+    }
+
+    #[test]
     fn an_envelope_keeps_the_extremes_in_their_order() {
         let values = [0.0, 3.0, -1.0, 1.0, 1.0, 1.0, 5.0];
         assert_eq!(envelope(&values, 1).len(), 7);

@@ -158,6 +158,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn frequencies_are_a_straight_line_of_logarithms() {
+        let spectrum = spectrum(8, 10_000.0).unwrap();
+        let points = points(&spectrum.frequencies());
+        for (point, expected) in
+            points
+                .iter()
+                .zip([(0.0, 0.0), (1.0, -1.0), (2.0, -2.0), (3.0, -3.0)])
+        {
+            assert!((point.0 - expected.0).abs() + (point.1 - expected.1).abs() < 1e-14);
+        }
+    }
+
+    #[test]
     fn a_long_line_is_drawn_by_its_ends() {
         let spectrum = spectrum(512, 10_000.0).unwrap();
         let points = points(&spectrum.frequencies());

@@ -49,11 +49,23 @@ fn averaged(x: Fit, y: Fit) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::encoding::tests::encoding;
     use super::*;
 
     #[test]
     fn many_positions_are_averaged() {
         let (x, y) = (Fit::new(4, ROOM.0), Fit::new(10_000, ROOM.1));
+        assert_eq!(y.per_pixel, 17);
+        let means = raster(&encoding(4, 0, 10_000), x, y).unwrap().means();
+        assert_eq!(means.len(), 4 * 589);
+        // The second pixel from the top is the mean of positions 17 to 33.
+        for (column, omega) in [(0, 1.0), (2, 0.01)] {
+            let mean: f64 = (17..34).map(|p| (omega * f64::from(p)).sin()).sum::<f64>() / 17.0;
+            assert!((means[4 + column] - mean).abs() < 3e-8);
+        }
+        // The last stands for positions 9,996 to 9,999 alone.
+        let mean: f64 = (9_996..10_000).map(|p| f64::from(p).sin()).sum::<f64>() / 4.0;
+        assert!((means[588 * 4] - mean).abs() < 3e-8);
         assert!(averaged(x, y).unwrap().contains("mean of 17 positions,"));
     }
 }

@@ -163,6 +163,17 @@ mod tests {
     use crate::data::testing::Says;
 
     #[test]
+    fn cosines_of_the_encoding_are_those_of_the_closed_form() {
+        let encoding = encoding(64, 7, 30);
+        let mut directions = Directions::new(30, 64);
+        encoding.for_each_row(|row| directions.push(row)).unwrap();
+        for (index, cosine) in directions.cosines().iter().enumerate() {
+            let offset = (index / 30) as isize - (index % 30) as isize;
+            assert!((cosine - encoding.spectrum.similarity(offset).unwrap()).abs() < 1e-7);
+        }
+    }
+
+    #[test]
     fn many_positions_share_pixels_as_the_mean_of_their_pairs() {
         let encoding = encoding(8, 0, 1_300);
         let mut directions = Directions::new(1_300, 8);
