@@ -9,6 +9,7 @@ use super::quote::{grouped, shorten};
 use super::rows::{Rows, shown};
 use super::split::{Bin, Split};
 use super::target::{Target, rounded};
+use crate::task::floor::most_frequent_share;
 
 /// The token that stands for every token outside of the vocabulary.
 pub(super) const UNKNOWN: u32 = 0;
@@ -21,18 +22,6 @@ const NAMED: usize = 10;
 const SHOWN_ROWS: usize = 2;
 const SHOWN_TOKENS: [usize; 2] = [16, 4];
 const SHOWN_STEPS: [usize; 2] = [2, 1];
-
-/// The number of rows in some bins, and how many of them have the most frequent label.
-pub(super) fn most_frequent(label: impl Fn(usize) -> usize, bins: &[Bin]) -> (usize, usize) {
-    let mut counts = HashMap::new();
-    for row in bins.iter().flat_map(|bin| &bin.rows) {
-        *counts.entry(label(*row)).or_insert(0) += 1;
-    }
-    (
-        counts.values().sum(),
-        counts.into_values().max().unwrap_or(0),
-    )
-}
 
 /// The rows that are tested, inside the training lengths and beyond.
 pub(super) fn tested(split: &Split) -> impl Iterator<Item = &usize> {
@@ -141,7 +130,7 @@ pub(super) fn describe(
     measured: Option<String>,
     target: Option<&Target>,
 ) -> Vec<String> {
-    let (tested, _) = most_frequent(|row| data.rows[row].label, &split.inside);
+    let tested = split.inside.iter().flat_map(|bin| &bin.rows).count();
     let (what, asked) = match (&data.answers, target) {
         (_, Some(target)) => ("sequences", vec![target.describe(data)]),
         (None, None) => ("labelled sequences", vec![labels(data)]),
@@ -234,7 +223,12 @@ fn lengths(data: &Rows) -> String {
 
 /// What a person is to know before the scores are believed: few rows, rows that occur twice, groups.
 fn warnings(data: &Rows, split: &Split, target: Option<&Target>) -> Vec<String> {
-    let (tested, most) = most_frequent(|row| data.rows[row].label, &split.inside);
+    let mut counts = HashMap::new();
+    for row in split.inside.iter().flat_map(|bin| &bin.rows) {
+        *counts.entry(data.rows[*row].label).or_insert(0) += 1;
+    }
+    let (tested, most) = (counts.values().sum(), counts.into_values().max());
+    let (tested, most): (usize, usize) = (tested, most.unwrap_or(0));
     let mut lines = Vec::new();
     if tested < FEW {
         lines.push(format!(
@@ -299,15 +293,15 @@ fn floors(data: &Rows, split: &Split, target: Option<&Target>) -> String {
         None => format!("the share of the most frequent {}", noun(data)),
         Some(_) => "the mean absolute error of the mean of the training".into(),
     };
-    let of = |bins: &[Bin]| match target {
-        None => {
-            let (tested, most) = most_frequent(|row| rows[row].label, bins);
-            format!("{:.3}", most as f64 / tested as f64)
-        }
-        Some(target) => {
-            let values = data.targets.as_deref().unwrap_or_default();
-            let tested = bins.iter().flat_map(|bin| &bin.rows);
-            rounded(target.floor(tested.map(|row| values[rows[*row].label])))
+    let of = |bins: &[Bin]| {
+        let tested = bins.iter().flat_map(|bin| &bin.rows);
+        let labels = tested.map(|row| rows[*row].label);
+        match target {
+            None => format!("{:.3}", most_frequent_share(labels)),
+            Some(target) => {
+                let values = data.targets.as_deref().unwrap_or_default();
+                rounded(target.floor(labels.map(|label| values[label])))
+            }
         }
     };
     let inside = of(&split.inside);

@@ -7,6 +7,7 @@ use super::error::Problem;
 use super::limits::{MAX_ALPHABET, MIN_CHARACTERS};
 use super::quote::grouped;
 use crate::rng::{HostRng, RngExt, generator, permutation};
+use crate::task::floor::most_frequent_share;
 use crate::task::{Answer, Readout, Sample, Stream, Task, TestRows, Windows};
 
 const TRAIN_LENGTHS: RangeInclusive<usize> = 16..=64;
@@ -366,13 +367,9 @@ impl Task for MaskedText {
     }
 
     fn floor(&self, length: usize) -> f64 {
-        let mut counts = vec![0_usize; self.classes()];
         let test = self.test_set(length);
-        for answer in test.iter().flat_map(|sample| &sample.answers) {
-            counts[answer.class] += 1;
-        }
-        let asked: usize = counts.iter().sum();
-        counts.into_iter().max().unwrap_or(0) as f64 / asked.max(1) as f64
+        let answers = test.iter().flat_map(|sample| &sample.answers);
+        most_frequent_share(answers.map(|answer| answer.class))
     }
 
     fn floor_about(&self) -> &str {

@@ -34,6 +34,7 @@ use super::quote::{grouped, shorten};
 use super::reading::Reading;
 use super::spec::{DataSpec, FileSpec, Source};
 use super::task::{DataTask, Made};
+use crate::task::floor::most_frequent_share;
 use decode::Header;
 use equal::{Equal, drawn};
 use pack::{Contents, Pack};
@@ -442,7 +443,7 @@ fn describe(contents: &Contents) -> Vec<String> {
         others.collect::<Vec<_>>().join(", ")
     ));
     lines.push(once_through(contents.train.len(), "images"));
-    let floor = task::most_frequent(&contents.test, contents.labels.len());
+    let floor = most_frequent_share(contents.test.iter());
     lines.push(format!(
         "floor, the share of the most frequent class in the test: {floor:.3}"
     ));

@@ -10,6 +10,7 @@ use super::super::limits::NAME;
 use super::super::quote::grouped;
 use super::pack::{Contents, Pack};
 use super::size::Size;
+use crate::task::floor::most_frequent_share;
 use crate::task::{Answer, Input, Readout, Sample, Task, TestRows};
 
 /// Predict the class of an image, from the mean over all its patches.
@@ -213,7 +214,7 @@ impl Task for Images {
     }
 
     fn floor(&self, _length: usize) -> f64 {
-        most_frequent(&self.contents().test, self.classes())
+        most_frequent_share(self.contents().test.iter())
     }
 
     fn floor_about(&self) -> &str {
@@ -242,15 +243,6 @@ impl Task for Images {
         let [rows, columns] = self.patches(size);
         Some(Grid::image(rows, columns))
     }
-}
-
-/// The share of the most frequent class.
-pub(super) fn most_frequent(of: &[usize], classes: usize) -> f64 {
-    let mut counts = vec![0_usize; classes];
-    for class in of {
-        counts[*class] += 1;
-    }
-    counts.into_iter().max().unwrap_or(0) as f64 / of.len().max(1) as f64
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use super::super::times::{middle, steps_of};
 use super::scale::{is_forecast, scale};
 use super::table::{Table, Target};
 use crate::rng::{RngExt, generator};
+use crate::task::floor::most_frequent_share;
 use crate::task::{Answer, Forecast, Input, Measure, Readout, Sample, Task, TestRows, Windows};
 
 /// The fewest steps of a training, unless a flag says otherwise. After 150 steps a forecast of `co2.csv` still
@@ -443,23 +444,14 @@ impl Task for Series {
 
     /// The error of the naive forecast, or the share of the most frequent class of the test.
     fn floor(&self, _length: usize) -> f64 {
-        let tested = self.tested.len() as f64;
+        let tested = self.tested.iter();
         match &self.table.to_predict {
             Target::Next => {
                 let numbers = &self.table.values[0];
-                let errors = self
-                    .tested
-                    .iter()
-                    .map(|row| (numbers[*row] - numbers[row - 1]).abs());
-                errors.sum::<f64>() / tested
+                let errors = tested.map(|row| (numbers[*row] - numbers[row - 1]).abs());
+                errors.sum::<f64>() / self.tested.len() as f64
             }
-            Target::Classes { labels, of_rows } => {
-                let mut counts = vec![0_usize; labels.len()];
-                for row in &self.tested {
-                    counts[of_rows[*row]] += 1;
-                }
-                counts.into_iter().max().unwrap_or(0) as f64 / tested
-            }
+            Target::Classes { of_rows, .. } => most_frequent_share(tested.map(|row| of_rows[*row])),
         }
     }
 
