@@ -29,7 +29,7 @@ use super::labelled::{Division, Labelled};
 use super::next;
 use super::sequences::Sequences;
 use super::series::{self, Series};
-use super::spec::DataSpec;
+use super::spec::{DataSpec, digest_of};
 use super::task::{DataTask, Made};
 use super::text::MaskedText;
 use crate::door::Entry;
@@ -323,12 +323,7 @@ impl Prepared {
         }
 
         file.seek(SeekFrom::Start(0)).map_err(said)?;
-        let mut hashing = Hashing {
-            to: &mut io::sink(),
-            sha: Sha256::new(),
-        };
-        io::copy(&mut (&mut file).take(bytes - DIGITS), &mut hashing).map_err(said)?;
-        let digest = format!("{:x}", hashing.sha.finalize());
+        let digest = digest_of((&mut file).take(bytes - DIGITS)).map_err(said)?;
         let mut written = String::new();
         file.read_to_string(&mut written).map_err(said)?;
         match written == digest {
