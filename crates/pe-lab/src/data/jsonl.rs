@@ -8,13 +8,14 @@ use serde::Deserializer;
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 
 use super::column::Column;
-use super::error::{BadLine, Problem, SHOWN};
-use super::json::{Either, Json, List, Sequence, word};
+use super::error::Problem;
+use super::json::{Either, List, Sequence, word};
 use super::limits::MAX_COLUMNS;
 use super::quote::shorten;
 use super::reading::{Reading, TokenKind};
 use super::records::check_lines;
 use super::rows::{Collector, Labels, Tokens};
+use super::untaken::Untaken;
 
 /// The key of the prompt, where answers are written, unless another is named.
 const PROMPT: &str = "prompt";
@@ -142,7 +143,7 @@ pub(super) fn columns(
     }
     check_lines(text)?;
     let (mut keys, mut columns, mut places) = (Vec::new(), Vec::new(), HashMap::new());
-    let (mut bad, mut shown) = (0, Vec::new());
+    let mut untaken = Untaken::default();
     for (line, text) in lines(text) {
         match cells(text) {
             Ok(cells) => {
@@ -155,10 +156,7 @@ pub(super) fn columns(
                     columns[place].add(line, cell.trim(), true);
                 }
             }
-            Err(what) => {
-                bad += 1;
-                shown.extend((bad <= SHOWN).then_some(BadLine { line, what }));
-            }
+            Err(what) => untaken.reject(line, || what),
         }
         if keys.len() > MAX_COLUMNS {
             let columns = keys.len();
@@ -166,11 +164,7 @@ pub(super) fn columns(
         }
     }
     match keys.is_empty() {
-        true => Err(Problem::Lines {
-            count: bad,
-            shown,
-            can_skip: false,
-        }),
+        true => Err(untaken.problem(false)),
         false => Ok((keys, columns)),
     }
 }
@@ -216,7 +210,7 @@ fn cells(line: &str) -> Result<Vec<(String, String)>, String> {
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
             let mut known = HashSet::new();
             let mut cells = Vec::new();
-            while let Some((key, value)) = map.next_entry::<String, Json>()? {
+            while let Some((key, value)) = map.next_entry::<String, serde_json::Value>()? {
                 if !known.insert(key.clone()) {
                     return Err(A::Error::custom(format!(
                         "duplicate field {}",

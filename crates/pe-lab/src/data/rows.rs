@@ -435,11 +435,7 @@ impl Collector {
         }
         let untaken = std::mem::take(&mut self.untaken);
         if untaken.bad_count > skip_bad {
-            return Err(Problem::Lines {
-                count: untaken.bad_count,
-                shown: untaken.bad,
-                can_skip: self.rows.len() > self.before,
-            });
+            return Err(untaken.problem(self.rows.len() > self.before));
         }
         self.before = self.rows.len();
         let patches = self.patch.map(|steps| {
