@@ -211,6 +211,15 @@ impl Problem {
             looks: String::new(),
         }
     }
+
+    /// One line alone cannot be used, and it may not be left out: nobody could tell what the lines around it are.
+    pub(super) fn at_line(line: usize, what: String) -> Self {
+        Self::Lines {
+            count: 1,
+            shown: vec![BadLine { line, what }],
+            can_skip: false,
+        }
+    }
 }
 
 /// A line that cannot be used.

@@ -2,7 +2,7 @@
 //! word of the header: `>id class`, or is in a table of classes by the id, its first word.
 
 use super::class_table::ClassTable;
-use super::error::{BadLine, Problem};
+use super::error::Problem;
 use super::quote::{grouped, shorten};
 use super::records::check_lines;
 use super::rows::{Collector, Labels, Tokens};
@@ -35,7 +35,7 @@ pub(super) fn read(
             notes.push("the qualities of FASTQ are not read".into());
         }
         Some((number, line)) => {
-            return Err(broken(
+            return Err(Problem::at_line(
                 number,
                 format!(
                     "begins with {}; a record of FASTA begins with `>id class`, one of FASTQ with `@id class`",
@@ -92,20 +92,20 @@ fn read_fastq(
         }
         let Some(header) = line.strip_prefix('@') else {
             let what = format!("{} does not begin with `@`; {FOUR}", shorten(line));
-            return Err(broken(number, what));
+            return Err(Problem::at_line(number, what));
         };
         let mut record = Record::new(number, header);
         let (Some(sequence), Some(plus), Some(quality)) =
             (lines.next(), lines.next(), lines.next())
         else {
-            return Err(broken(
+            return Err(Problem::at_line(
                 number,
                 format!("the file ends within this record; {FOUR}"),
             ));
         };
         if !plus.1.starts_with('+') {
             let what = format!("{} does not begin with `+`; {FOUR}", shorten(plus.1));
-            return Err(broken(plus.0, what));
+            return Err(Problem::at_line(plus.0, what));
         }
         record.add(sequence.0, sequence.1, seen);
         record.check(quality.0, quality.1, |c| c.is_ascii_graphic(), "no quality");
@@ -123,15 +123,6 @@ fn read_fastq(
         record.end(labels, rows)?;
     }
     Ok(())
-}
-
-/// A line after which nobody can tell where records begin.
-fn broken(line: usize, what: String) -> Problem {
-    Problem::Lines {
-        count: 1,
-        shown: vec![BadLine { line, what }],
-        can_skip: false,
-    }
 }
 
 /// Where the class of a record stands.

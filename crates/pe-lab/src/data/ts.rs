@@ -18,7 +18,7 @@ use super::error::Problem;
 use super::quote::shorten;
 use super::rows::{Collector, Labels};
 use super::stamps::{self, Stamped};
-use super::times::{Named, Times};
+use super::times::Times;
 
 /// Reads labelled series, and returns in words where they were found.
 ///
@@ -46,7 +46,7 @@ pub(super) fn read(
         true => Some(stamps::clock(lines.clone())?),
         false => None,
     };
-    rows.expect_times(clock.map(|clock| Times::new(Named::Stamps, clock)))?;
+    rows.expect_times(clock.map(|clock| Times::new("the time stamps", clock)))?;
     let mut channels = header.channels;
     for (at, line) in lines {
         let mut fields: Vec<&str> = match header.has_stamps {

@@ -16,14 +16,14 @@ use super::super::channels::step;
 use super::super::class_table::ClassTable;
 use super::super::csv::{TIMES, ranges};
 use super::super::dates::Clock;
-use super::super::error::{BadLine, Problem};
+use super::super::error::Problem;
 use super::super::header::{column, list};
 use super::super::numbers::number;
 use super::super::quote::{column_called, grouped, shorten, typed};
 use super::super::reading::Reading;
 use super::super::rows::{Collector, Labels, Tokens};
 use super::super::sheet::{Form, Sheet};
-use super::super::times::{Named, Times, time_of};
+use super::super::times::{Times, time_of};
 use super::time::{Time, cell, has};
 
 /// Reads whole series, in the order in which they first occur, and returns in words where they were found. A series with a line
@@ -58,23 +58,24 @@ pub(in super::super) fn read(
     };
     let channels = names(&places.channels);
     collector.measure_columns(&channels)?;
-    let times = places.time.as_ref();
-    let times = times.map(|(time, clock)| Times::new(Named::Column(time.name.clone()), *clock));
+    let times = places.time.as_ref().map(|(time, clock)| {
+        let named = format!("the times of {}", column_called(&time.name));
+        Times::new(named, *clock)
+    });
     collector.expect_times(times)?;
     let mut found = Found::default();
+    // A row that may be of any series is not left out: that series would lack a step.
     table.each(|line, row| match row {
         Ok(row) if cell(row, places.id).is_empty() => {
             let id = column_called(&table.names[places.id]);
-            Err(of_no_series(
-                line,
-                format!("{id} is empty, and it says of which series the row is"),
-            ))
+            let what = format!("{id} is empty, and it says of which series the row is");
+            Err(Problem::at_line(line, what))
         }
         Ok(row) => {
             found.add(line, row, &table.names, &places, in_table);
             Ok(())
         }
-        Err(what) => Err(of_no_series(line, what)),
+        Err(what) => Err(Problem::at_line(line, what)),
     })?;
     for (id, series) in found.ids.into_iter().zip(found.series) {
         series.end(&id, labels, classes, collector)?;
@@ -109,15 +110,6 @@ pub(in super::super) fn read(
     }
     notes.extend(table.notes.iter().cloned());
     Ok(notes)
-}
-
-/// A row of which nobody can tell to which series it belongs. It is not left out: that series would lack a step.
-fn of_no_series(line: usize, what: String) -> Problem {
-    Problem::Lines {
-        count: 1,
-        shown: vec![BadLine { line, what }],
-        can_skip: false,
-    }
 }
 
 /// The names of the columns of the channels.
