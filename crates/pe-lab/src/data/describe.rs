@@ -14,8 +14,8 @@ use crate::task::floor::most_frequent_share;
 /// The token that stands for every token outside of the vocabulary.
 pub(super) const UNKNOWN: u32 = 0;
 
-/// The description warns if fewer rows than this are tested.
-const FEW: usize = 50;
+/// The description warns if fewer rows or images than this are tested.
+pub(super) const FEW: usize = 50;
 /// The description names this many labels and counts the rest.
 const NAMED: usize = 10;
 /// The description shows this many rows as they were read, and this many tokens at each end of a row.
@@ -133,7 +133,11 @@ pub(super) fn describe(
     let tested = split.inside.iter().flat_map(|bin| &bin.rows).count();
     let (what, asked) = match (&data.answers, target) {
         (_, Some(target)) => ("sequences", vec![target.describe(data)]),
-        (None, None) => ("labelled sequences", vec![labels(data)]),
+        (None, None) => {
+            let labels = data.rows.iter().map(|row| row.label);
+            let labels = counted("labels", &data.labels, labels);
+            ("labelled sequences", vec![labels])
+        }
         (Some(answers), None) => (
             "prompts and answers",
             describe_answers(data, answers, split, numbers),
@@ -188,23 +192,22 @@ fn vocabulary(words: usize, unknown: f64) -> String {
     )
 }
 
-/// The labels and how often each occurs, the most frequent ones first.
-fn labels(data: &Rows) -> String {
-    let mut by_label = vec![0; data.labels.len()];
-    for row in &data.rows {
-        by_label[row.label] += 1;
-    }
-    let mut labels: Vec<usize> = (0..by_label.len()).collect();
-    labels.sort_by_key(|label| std::cmp::Reverse(by_label[*label]));
-    let of = |label: &usize| {
-        let rows = grouped(by_label[*label]);
-        format!("{} {rows}", shorten(&data.labels[*label]))
-    };
-    let mut named: Vec<String> = labels.iter().take(NAMED).map(of).collect();
+/// Labels or classes and how often each occurs, the most frequent ones first.
+pub(super) fn counted(
+    what: &str,
+    labels: &[String],
+    of_each: impl Iterator<Item = usize>,
+) -> String {
+    let mut counts = vec![0; labels.len()];
+    of_each.for_each(|label| counts[label] += 1);
+    let mut order: Vec<usize> = (0..labels.len()).collect();
+    order.sort_by_key(|label| std::cmp::Reverse(counts[*label]));
+    let of = |label: &usize| format!("{} {}", shorten(&labels[*label]), grouped(counts[*label]));
+    let mut named: Vec<String> = order.iter().take(NAMED).map(of).collect();
     if labels.len() > NAMED {
         named.push(format!("and {} more", grouped(labels.len() - NAMED)));
     }
-    format!("{} labels: {}", grouped(labels.len()), named.join(", "))
+    format!("{} {what}: {}", grouped(labels.len()), named.join(", "))
 }
 
 /// The lengths of the sequences.

@@ -196,14 +196,7 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         let (tasks, description) = of_rows(source, found, &text, &mut spec)?;
         (Made::Rows(tasks), description)
     };
-    Ok(DataTask {
-        spec,
-        source: source.clone(),
-        description,
-        private: vec![file.clone()],
-        packed: Vec::new(),
-        made,
-    })
+    Ok(DataTask::of_file(source, spec, description, made))
 }
 
 /// Says of which file a problem is.
@@ -331,14 +324,8 @@ fn windowed(source: &Source, format: Format, known: Option<&Known>) -> Result<Da
         },
         ..DataSpec::new(kept, format, reading)
     };
-    Ok(DataTask {
-        spec,
-        source: source.clone(),
-        description,
-        private: vec![file.clone()],
-        packed: Vec::new(),
-        made: Made::Next(Arc::new(task)),
-    })
+    let made = Made::Next(Arc::new(task));
+    Ok(DataTask::of_file(source, spec, description, made))
 }
 
 /// What is said of a text that may be a table.

@@ -89,16 +89,11 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
     description.extend(notes.into_iter().chain(left_out(hidden, &bad)).chain(found));
     let files = parts.iter().flat_map(|part| &part.files);
     let private = most_private(root, files.map(PathBuf::as_path));
+    let packed = parts.into_iter().map(|part| part.text.into_bytes());
     Ok(DataTask {
-        spec,
-        source: source.clone(),
-        description,
         private,
-        packed: parts
-            .into_iter()
-            .map(|part| part.text.into_bytes())
-            .collect(),
-        made: Made::Rows(tasks),
+        packed: packed.collect(),
+        ..DataTask::of_file(source, spec, description, Made::Rows(tasks))
     })
 }
 

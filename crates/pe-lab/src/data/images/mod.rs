@@ -24,6 +24,7 @@ pub use digits_32::digits_32;
 pub(super) use predict::to_predict;
 pub(super) use task::Images;
 
+use super::describe::{FEW, counted};
 use super::epochs::once_through;
 use super::error::{BadImage, Problem, SHOWN};
 use super::folders::{self, Folder, Found, check_folders, kept_name, left_out, most_private};
@@ -42,10 +43,6 @@ use size::{Size, Sizes, by};
 
 /// The end of the name of the file in which a study keeps images.
 const EXTENSION: &str = "images";
-/// The description names this many classes and counts the rest.
-const NAMED: usize = 10;
-/// The description warns if fewer images than this are tested.
-const FEW: usize = 50;
 
 /// Whether images are read from here: from a folder, or from the file of a study.
 pub(super) fn are_in(source: &Source) -> bool {
@@ -95,13 +92,11 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
     };
     let description = describe(&pack.contents);
     let spec = FileSpec::of(Path::new(&file), pack.bytes());
+    let spec = DataSpec::new(spec, Format::Images, reading);
+    let made = Made::Images(Arc::new(Images::new(pack, &file)));
     Ok(DataTask {
-        spec: DataSpec::new(spec, Format::Images, reading),
-        source: source.clone(),
-        description,
         private,
-        packed: Vec::new(),
-        made: Made::Images(Arc::new(Images::new(pack, &file))),
+        ..DataTask::of_file(source, spec, description, made)
     })
 }
 
@@ -406,25 +401,12 @@ fn facts(
 
 /// What was found and how it is used, in lines for a person.
 fn describe(contents: &Contents) -> Vec<String> {
-    let mut counts = vec![0_usize; contents.labels.len()];
-    for class in contents.train.iter().chain(&contents.test) {
-        counts[*class] += 1;
-    }
-    let mut order: Vec<usize> = (0..counts.len()).collect();
-    order.sort_by_key(|class| std::cmp::Reverse(counts[*class]));
-    let named = order.iter().take(NAMED).map(|class| {
-        let (label, count) = (&contents.labels[*class], counts[*class]);
-        format!("{} {}", shorten(label), grouped(count))
-    });
-    let mut named: Vec<String> = named.collect();
-    if order.len() > NAMED {
-        named.push(format!("and {} more", grouped(order.len() - NAMED)));
-    }
+    let images = contents.train.iter().chain(&contents.test);
     let patches = |size: &Size| size.map(|side| side / contents.patch);
     let trained = patches(&contents.sizes[0]);
     let mut lines = vec![
-        format!("{} images", grouped(counts.iter().sum())),
-        format!("{} classes: {}", grouped(counts.len()), named.join(", ")),
+        format!("{} images", grouped(images.clone().count())),
+        counted("classes", &contents.labels, images.copied()),
         format!(
             "patches of {} × {0} pixels (--patch): {} of them in an image, {} tokens of {} numbers",
             contents.patch,
