@@ -234,16 +234,12 @@ impl<'a> Record<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::reading::Reading;
     use super::super::rows::Rows;
     use super::*;
-    use crate::data::testing::{Says, rows};
+    use crate::data::testing::{Says, collected, rows};
 
     fn read_as(text: &str, labels: Labels) -> Result<(Rows, Vec<String>), String> {
-        let mut rows = Collector::new(&Reading::default());
-        let notes = read(text, labels, None, &mut rows).map_err(|error| error.to_string())?;
-        rows.end_file(0).map_err(|error| error.to_string())?;
-        Ok((rows.finish(), notes))
+        collected("", |rows| read(text, labels, None, rows))
     }
 
     fn of(text: &str) -> Vec<(String, String)> {
@@ -266,8 +262,7 @@ mod tests {
         assert_eq!(of(fastq), right);
         let (_, notes) = read_as(&fastq.replace("GGG", "ggg"), Labels::Needed).unwrap();
         let notes = notes.join("\n");
-        assert!(notes.contains("qualities of FASTQ are not read"), "{notes}");
-        assert!(notes.contains("upper and in lower case"), "{notes}");
+        notes.says("qualities of FASTQ are not read … upper and in lower case");
         // To be predicted, a record needs no class.
         let (rows, _) = read_as(">one\nACGT\n", Labels::IfAny).unwrap();
         assert_eq!(
@@ -281,19 +276,17 @@ mod tests {
         let table = |text| ClassTable::read("classes.csv".into(), text).unwrap();
         let classes = table("id,class\none,yes\ntwo,no\n");
         let read_with = |classes: &ClassTable, labels| {
-            let mut rows = Collector::new(&Reading::default());
             let text = ">one some words\nACGT\n>two\nGGG\n";
-            let notes = read(text, labels, Some(classes), &mut rows).unwrap();
-            let end = rows.end_file(0).map_err(|error| error.to_string());
-            (end.map(|_| rows.finish().labels), notes)
+            collected("", |rows| read(text, labels, Some(classes), rows))
         };
-        let (labels, notes) = read_with(&classes, Labels::Needed);
-        assert_eq!(labels.unwrap(), ["no", "yes"]);
-        assert!(notes[0].starts_with("id from the first word"), "{notes:?}");
+        let (rows, notes) = read_with(&classes, Labels::Needed).unwrap();
+        assert_eq!(rows.labels, ["no", "yes"]);
+        notes[0].says("id from the first word");
         let lacking = table("one,yes\n");
-        let said = read_with(&lacking, Labels::Needed).0.unwrap_err();
+        let said = read_with(&lacking, Labels::Needed).unwrap_err();
         said.says("line 3: `two` has no class in `classes.csv`");
-        assert_eq!(read_with(&lacking, Labels::IfAny).0.unwrap(), ["?", "yes"]);
+        let (rows, _) = read_with(&lacking, Labels::IfAny).unwrap();
+        assert_eq!(rows.labels, ["?", "yes"]);
     }
 
     #[test]

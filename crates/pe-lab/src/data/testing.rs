@@ -5,13 +5,14 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::error::DataError;
+use super::error::{DataError, Problem};
 use super::prepared;
 use super::reading::Reading;
+use super::rows::{Collector, Rows};
 use super::spec::Source;
 use super::task::DataTask;
 use crate::door::Entry;
-use crate::task::{Sample, Task, Tuning};
+use crate::task::{Input, Sample, Task, Tuning};
 
 /// Settings as `study.toml` has them, with `; ` between two: `label = 'Class'; max_len = 20`.
 pub fn settings(text: &str) -> Reading {
@@ -41,6 +42,29 @@ pub fn source(folder: &Path, name: &str, content: impl AsRef<[u8]>, text: &str) 
 pub fn read(name: &str, content: impl AsRef<[u8]>, text: &str) -> Result<DataTask, DataError> {
     let folder = tempfile::tempdir().unwrap();
     DataTask::read(&source(folder.path(), name, content, text))
+}
+
+/// The rows that a reader of one format collects with these [`settings`], and what it says of them.
+pub(super) fn collected(
+    text: &str,
+    read: impl FnOnce(&mut Collector) -> Result<Vec<String>, Problem>,
+) -> Result<(Rows, Vec<String>), String> {
+    let mut rows = Collector::new(&settings(text));
+    let notes = read(&mut rows).and_then(|mut notes| {
+        notes.extend(rows.end_file(0)?);
+        Ok(notes)
+    });
+    let notes = notes.map_err(|error| error.to_string())?;
+    Ok((rows.finish(), notes))
+}
+
+/// The vectors that a model reads, and how many numbers each has.
+#[track_caller]
+pub fn vectors(input: &Input) -> (usize, &[f32]) {
+    match input {
+        Input::Vectors { width, values } => (*width, values),
+        Input::Tokens(tokens) => panic!("no vectors: {tokens:?}"),
+    }
 }
 
 /// Everything that is tested.

@@ -248,6 +248,7 @@ impl Task for Images {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::testing::vectors;
 
     fn task() -> Images {
         let contents = Contents {
@@ -278,18 +279,14 @@ mod tests {
         let [sample] = &task.test_set(2)[..] else {
             panic!("one image")
         };
-        let Input::Vectors { width: 12, values } = &sample.input else {
-            panic!("{sample:?}")
-        };
+        let (_, values) = vectors(&sample.input);
         // Reds 0 to 7 of two images: mean 3.5, variance 5.25.
         let red = |place: usize| ((place as f64 - 3.5) / 5.25_f64.sqrt()) as f32;
         let reds: Vec<f32> = values.chunks(3).map(|pixel| pixel[0]).collect();
         assert_eq!(reds, [0, 1, 4, 5, 2, 3, 6, 7].map(red));
         assert!(values.chunks(3).all(|pixel| pixel[1..] == [0.0, 1.0]));
         let large = &task.test_set(6)[0];
-        let Input::Vectors { values, .. } = &large.input else {
-            panic!("{large:?}")
-        };
+        let (_, values) = vectors(&large.input);
         let reds: Vec<f32> = values.chunks(3).map(|pixel| pixel[0]).collect();
         // The second row of patches begins with the pixels 12, 13, 18 and 19.
         assert_eq!(

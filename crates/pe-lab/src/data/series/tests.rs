@@ -4,9 +4,9 @@ mod times;
 
 use std::fmt::Write as _;
 
-use super::super::testing::{self, Says, rows};
+use super::super::testing::{self, Says, rows, vectors};
 use super::super::{DataError, DataTask};
-use crate::task::{Input, Measure};
+use crate::task::Measure;
 
 const TIMED: &str = "time = 't'";
 
@@ -133,10 +133,7 @@ fn short_series_have_shorter_windows_down_to_eight() {
         let note = format!("has {window} rows, a seventh of so short a series");
         assert_eq!(data.text().contains(&note), window < 32, "{count}");
         for sample in task.test_set(window) {
-            let Input::Vectors { values, .. } = sample.input else {
-                panic!()
-            };
-            assert_eq!(values.len(), window);
+            assert_eq!(vectors(&sample.input).1.len(), window);
         }
     }
     let wrong = read(&rows(55), "").unwrap_err();
