@@ -269,12 +269,13 @@ fn bad_lines(count: usize, shown: &[BadLine], can_skip: bool) -> String {
         1 => "1 bad line".to_string(),
         _ => format!("{} bad lines", grouped(count)),
     };
-    let mut text = list(headline, count, shown);
-    if can_skip {
-        let them = if count == 1 { "it" } else { "them" };
-        text.push_str(&format!("\nTo leave {them} out, say --skip-bad {count}"));
-    }
-    text
+    let advice = can_skip.then(|| how_to_skip(count));
+    list(headline, count, shown) + &advice.unwrap_or_default()
+}
+
+fn how_to_skip(count: usize) -> String {
+    let them = if count == 1 { "it" } else { "them" };
+    format!("\nTo leave {them} out, say --skip-bad {count}")
 }
 
 fn bad_images(count: usize, shown: &[BadImage]) -> String {
@@ -282,7 +283,5 @@ fn bad_images(count: usize, shown: &[BadImage]) -> String {
         1 => "1 file cannot be used".to_string(),
         _ => format!("{} files cannot be used", grouped(count)),
     };
-    let text = list(headline, count, shown);
-    let them = if count == 1 { "it" } else { "them" };
-    format!("{text}\nTo leave {them} out, say --skip-bad {count}")
+    list(headline, count, shown) + &how_to_skip(count)
 }

@@ -174,6 +174,17 @@ pub(super) fn check_folders(
     Ok(())
 }
 
+/// Checks that no more files are bad than may be.
+pub(super) fn check_bad(bad: &[BadImage], allowed: usize) -> Result<(), Problem> {
+    match bad.len() > allowed {
+        false => Ok(()),
+        true => Err(Problem::BadImages {
+            count: bad.len(),
+            shown: bad.iter().take(SHOWN).cloned().collect(),
+        }),
+    }
+}
+
 /// Of a folder, the folders in it that were read and their files: one that the group may not read, and one that others
 /// may not read, where there are some.
 pub(super) fn most_private<'a>(

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::*;
-use crate::data::testing::{Says, check_prepared, file, read, settings, source, tested, vectors};
+use crate::data::testing::{Says, check_prepared, file, load, read, source, tested, vectors};
 
 /// Rows of three numbers, rising or falling, with a class.
 fn table(rows: usize) -> String {
@@ -171,13 +171,8 @@ fn the_test_beside_the_training_is_used_and_that_is_said() {
     DataTask::load(&train).unwrap().says(
         "it is read as a plain text, and looks like a table of 4 columns separated by blanks … --label COLUMN, and --no-header",
     );
-    let rows = Source {
-        reading: settings("no_header = true; label = '4'"),
-        ..Source::from(train.as_path())
-    };
-    DataTask::read(&rows)
-        .unwrap()
-        .says("tested on the rows of Slopes_TEST.txt");
+    let rows = load(&train, "no_header = true; label = '4'").unwrap();
+    rows.says("tested on the rows of Slopes_TEST.txt");
 }
 
 #[test]

@@ -41,7 +41,15 @@ pub fn source(folder: &Path, name: &str, content: impl AsRef<[u8]>, text: &str) 
 /// The file is gone then.
 pub fn read(name: &str, content: impl AsRef<[u8]>, text: &str) -> Result<DataTask, DataError> {
     let folder = tempfile::tempdir().unwrap();
-    DataTask::read(&source(folder.path(), name, content, text))
+    load(&file(folder.path(), name, content), text)
+}
+
+/// The same of a file or folder that is there.
+pub fn load(file: &Path, text: &str) -> Result<DataTask, DataError> {
+    DataTask::read(&Source {
+        reading: settings(text),
+        ..Source::from(file)
+    })
 }
 
 /// The rows that a reader of one format collects with these [`settings`], and what it says of them.

@@ -26,8 +26,10 @@ pub(super) use task::Images;
 
 use super::describe::{FEW, counted};
 use super::epochs::once_through;
-use super::error::{BadImage, Problem, SHOWN};
-use super::folders::{self, Folder, Found, check_folders, kept_name, left_out, most_private};
+use super::error::{BadImage, Problem};
+use super::folders::{
+    self, Folder, Found, check_bad, check_folders, kept_name, left_out, most_private,
+};
 use super::format::Format;
 use super::limits::MIN_ROWS;
 use super::open::open_bytes;
@@ -146,13 +148,7 @@ impl Bad<'_> {
 
     /// Checks that no more are bad than may be.
     fn check(&self) -> Result<(), Problem> {
-        match self.all.len() > self.allowed {
-            false => Ok(()),
-            true => Err(Problem::BadImages {
-                count: self.all.len(),
-                shown: self.all.iter().take(SHOWN).cloned().collect(),
-            }),
-        }
+        check_bad(&self.all, self.allowed)
     }
 }
 
