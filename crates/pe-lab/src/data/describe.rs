@@ -147,7 +147,10 @@ pub(super) fn describe(
     lines.extend(asked);
     lines.extend([
         lengths(data),
-        measured.unwrap_or_else(|| vocabulary(words, unknown(data, split, numbers).0)),
+        measured.unwrap_or_else(|| {
+            let (unknown, _) = unknown(data, split, numbers);
+            vocabulary("tokens", words, MAX_VOCABULARY, "tokens tested", unknown)
+        }),
         format!(
             "{} rows to train on, {} held out{}",
             grouped(split.train.len()),
@@ -179,15 +182,22 @@ pub(super) fn describe(
     lines
 }
 
-/// How many of so many words the vocabulary holds, and the share of the tested tokens that it does not.
-fn vocabulary(words: usize, unknown: f64) -> String {
+/// How many of the tokens or characters that were found a vocabulary holds, which has at most so many, and the share of others
+/// that it does not.
+pub(super) fn vocabulary(
+    what: &str,
+    found: usize,
+    most: usize,
+    others: &str,
+    unknown: f64,
+) -> String {
     format!(
-        "vocabulary: {} of the {} different tokens in training; of the tokens tested, {:.1} % are unknown",
-        match words > MAX_VOCABULARY {
-            true => format!("the {} most frequent", grouped(MAX_VOCABULARY)),
+        "vocabulary: {} of the {} different {what} in training; of the {others}, {:.1} % are unknown",
+        match found > most {
+            true => format!("the {} most frequent", grouped(most)),
             false => "all".into(),
         },
-        grouped(words),
+        grouped(found),
         100.0 * unknown
     )
 }

@@ -1,7 +1,7 @@
 //! What can be wrong with the user's data. Each message says which file, where in it, and what to do.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::limits::{MAX_BYTES, MAX_CLASSES, MAX_COLUMNS, MAX_ROWS, MIN_CHARACTERS, MIN_ROWS};
 use super::quote::{grouped, shorten};
@@ -17,6 +17,12 @@ pub struct DataError {
     pub path: PathBuf,
     /// What is wrong with it.
     pub problem: Problem,
+}
+
+/// Says of which file a problem is.
+pub(super) fn of(path: &Path) -> impl FnOnce(Problem) -> DataError + use<> {
+    let path = path.to_path_buf();
+    move |problem| DataError { path, problem }
 }
 
 /// What is wrong with a data file.

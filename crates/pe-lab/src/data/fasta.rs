@@ -4,7 +4,6 @@
 use super::class_table::ClassTable;
 use super::error::Problem;
 use super::quote::{grouped, shorten};
-use super::records::check_lines;
 use super::rows::{Collector, Labels, Tokens};
 
 /// Reads the records of a file, and returns in words what was taken from where. The first character tells FASTA from
@@ -19,7 +18,6 @@ pub(super) fn read(
     classes: Option<&ClassTable>,
     rows: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
-    check_lines(text)?;
     let mut notes = vec![match classes {
         None => "label from the last word of each header; tokens from the sequence below it; a token is a letter",
         Some(_) => "id from the first word of each header; tokens from the sequence below it; a token is a letter",

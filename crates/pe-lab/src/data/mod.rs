@@ -116,6 +116,7 @@ pub use task::{DataTask, is_own};
 
 use crate::task::{Language, NextToken, Sample, Task};
 use class_table::ClassTable;
+use error::of;
 use folds::labelled;
 use labelled::Labelled;
 use open::{checked_format, classes, open, rows_of};
@@ -197,12 +198,6 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         (Made::Rows(tasks), description)
     };
     Ok(DataTask::of_file(source, spec, description, made))
-}
-
-/// Says of which file a problem is.
-fn of(path: &Path) -> impl FnOnce(Problem) -> DataError {
-    let path = path.to_path_buf();
-    move |problem| DataError { path, problem }
 }
 
 /// The tasks of labelled rows, and a description of them. `is_beside` says that nobody named the file of the rows to test on. Its

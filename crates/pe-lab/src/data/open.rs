@@ -197,6 +197,7 @@ pub(super) fn rows_of(
     classes: Option<&ClassTable>,
     collector: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
+    check_lines(text)?;
     let mut notes = match format {
         Format::Csv | Format::JsonLines if reading.id.is_some() => read_long(
             text,
@@ -206,18 +207,9 @@ pub(super) fn rows_of(
             classes,
             collector,
         )?,
-        Format::JsonLines => {
-            check_lines(text)?;
-            jsonl::read(text, reading, labels, collector)?
-        }
-        Format::Ts => {
-            check_lines(text)?;
-            ts::read(text, labels, collector)?
-        }
-        Format::Arff => {
-            check_lines(text)?;
-            arff::read(text, labels, collector)?
-        }
+        Format::JsonLines => jsonl::read(text, reading, labels, collector)?,
+        Format::Ts => ts::read(text, labels, collector)?,
+        Format::Arff => arff::read(text, labels, collector)?,
         Format::Fasta => fasta::read(text, labels, classes, collector)?,
         _ => csv::read(text, reading, delimiter(path), labels, collector)?,
     };

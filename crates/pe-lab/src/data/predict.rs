@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::class_table::ClassTable;
 use super::csv;
-use super::error::{DataError, Problem};
+use super::error::{DataError, Problem, of};
 use super::format::{Format, delimiter};
 use super::labelled::Labelled;
 use super::numbers::finite;
@@ -30,10 +30,6 @@ impl DataTask {
     ///
     /// A [`DataError`] says what is wrong with the file, or that this data is a text.
     pub fn to_predict(&self, task: &str, file: &Path) -> Result<ToPredict, DataError> {
-        let of = |path: &Path| {
-            let path = path.to_path_buf();
-            move |problem| DataError { path, problem }
-        };
         match &self.made {
             Made::Rows(tasks) => {
                 let known = tasks.iter().find(|known| known.name() == task);

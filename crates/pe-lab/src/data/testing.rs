@@ -98,33 +98,31 @@ pub fn check_prepared(data: &DataTask) {
 #[track_caller]
 fn check_equal(own: &Arc<dyn Task>, prepared: &Arc<dyn Task>) {
     let about = |task: &dyn Task| {
-        let texts = [task.name(), task.about(), task.source(), task.floor_about()];
-        let counts = [
+        let texts = (task.name(), task.about(), task.source(), task.floor_about());
+        let counts = (
             task.vocabulary(),
             task.classes(),
             task.steps(),
             task.framing(),
-        ];
-        (
-            (texts.map(String::from), counts),
-            (
-                task.train_lengths(),
-                task.test_lengths(),
-                task.vector_width(),
-            ),
-            (
-                task.measure(),
-                task.unit(),
-                task.has_times(),
-                task.mixes_lengths(),
-            ),
-            (
-                task.max_tokens(),
-                task.test_rows(),
-                task.causal(),
-                task.solved_at(),
-            ),
-        )
+        );
+        let lengths = (
+            task.train_lengths(),
+            task.test_lengths(),
+            task.vector_width(),
+        );
+        let times = (
+            task.has_times(),
+            task.mixes_lengths(),
+            task.causal(),
+            task.max_tokens(),
+        );
+        let scores = (
+            task.measure(),
+            task.unit(),
+            task.test_rows(),
+            task.solved_at(),
+        );
+        format!("{texts:?} {counts:?} {lengths:?} {times:?} {scores:?}")
     };
     assert_eq!(about(own.as_ref()), about(prepared.as_ref()));
     for length in own.test_lengths() {

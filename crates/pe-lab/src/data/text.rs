@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
 
+use super::describe::vocabulary;
 use super::error::Problem;
 use super::limits::{MAX_ALPHABET, MIN_CHARACTERS};
 use super::quote::grouped;
@@ -266,14 +267,13 @@ impl Characters {
 
     /// What is said of the vocabulary. `held_out` says what becomes of the characters that are not for training.
     pub fn describe(&self, held_out: &str) -> String {
-        format!(
-            "vocabulary: {} of the {} different characters in training; of the characters {held_out}, {:.1} % are unknown",
-            match self.found > self.known.len() {
-                true => format!("the {} most frequent", grouped(self.known.len())),
-                false => "all".into(),
-            },
-            grouped(self.found),
-            100.0 * self.unknown
+        let others = format!("characters {held_out}");
+        vocabulary(
+            "characters",
+            self.found,
+            MAX_ALPHABET,
+            &others,
+            self.unknown,
         )
     }
 }
