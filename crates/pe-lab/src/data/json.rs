@@ -53,14 +53,11 @@ pub(super) struct List {
     pub null: Option<usize>,
 }
 
-/// A sequence as JSON holds it.
+/// A sequence as JSON holds it. Under a key that a person named it may be either.
 pub(super) enum Sequence {
     List(List),
     Text(String),
 }
-
-/// A list of tokens or a text, under a key that a person named.
-pub(super) struct Either(pub Sequence);
 
 struct Tokenized;
 
@@ -108,7 +105,7 @@ impl<'de> Deserialize<'de> for List {
     }
 }
 
-impl<'de> Deserialize<'de> for Either {
+impl<'de> Deserialize<'de> for Sequence {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct ListOrText;
         impl<'de> Visitor<'de> for ListOrText {
@@ -126,6 +123,6 @@ impl<'de> Deserialize<'de> for Either {
                 Tokenized.visit_seq(list).map(Sequence::List)
             }
         }
-        deserializer.deserialize_any(ListOrText).map(Either)
+        deserializer.deserialize_any(ListOrText)
     }
 }

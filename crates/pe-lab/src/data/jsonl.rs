@@ -9,8 +9,9 @@ use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 
 use super::column::Column;
 use super::error::Problem;
-use super::json::{Either, List, Sequence, word};
+use super::json::{List, Sequence, word};
 use super::limits::MAX_COLUMNS;
+use super::numbered::Numbered;
 use super::quote::shorten;
 use super::reading::{Reading, TokenKind};
 use super::records::check_lines;
@@ -142,30 +143,29 @@ pub(super) fn columns(
         )));
     }
     check_lines(text)?;
-    let (mut keys, mut columns, mut places) = (Vec::new(), Vec::new(), HashMap::new());
+    let (mut keys, mut columns) = (Numbered::default(), Vec::<Column>::new());
     let mut untaken = Untaken::default();
     for (line, text) in lines(text) {
         match cells(text) {
             Ok(cells) => {
                 for (key, cell) in cells {
-                    let place = *places.entry(key).or_insert_with_key(|key| {
-                        keys.push(key.clone());
-                        columns.push(Column::new(key));
-                        keys.len() - 1
-                    });
+                    let place = keys.of(&key) as usize;
+                    if place == columns.len() {
+                        columns.push(Column::new(&key));
+                    }
                     columns[place].add(line, cell.trim(), true);
                 }
             }
             Err(what) => untaken.reject(line, || what),
         }
-        if keys.len() > MAX_COLUMNS {
-            let columns = keys.len();
+        if columns.len() > MAX_COLUMNS {
+            let columns = columns.len();
             return Err(Problem::TooManyColumns { line, columns });
         }
     }
-    match keys.is_empty() {
+    match columns.is_empty() {
         true => Err(untaken.problem(false)),
-        false => Ok((keys, columns)),
+        false => Ok((keys.names(), columns)),
     }
 }
 
@@ -428,8 +428,7 @@ impl<'de> Visitor<'de> for Keys<'_> {
                     return twice(&key);
                 }
                 let sequence = if self.text.is_some() {
-                    map.next_value::<Option<Either>>()?
-                        .map(|Either(either)| either)
+                    map.next_value::<Option<Sequence>>()?
                 } else if LISTS.contains(&key.as_str()) {
                     map.next_value::<Option<List>>()?.map(Sequence::List)
                 } else {

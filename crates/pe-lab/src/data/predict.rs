@@ -110,11 +110,10 @@ impl DataTask {
     }
 }
 
-/// Rows that were read from another file or folder.
+/// Rows that were read from another file or folder, all of them with names.
 struct Found {
     rows: Rows,
     about: &'static str,
-    names: Vec<String>,
     notes: Vec<String>,
 }
 
@@ -131,16 +130,13 @@ fn of_file(
         rows.ask_numbers();
     }
     let notes = rows_of(file, format, &text, reading, labels, classes, &mut rows)?;
-    let (names, count) = (rows.names(), rows.len());
-    Ok(Found {
-        rows: rows.finish(),
-        about: if names.is_empty() { "row" } else { "series" },
-        names: match names.is_empty() {
-            true => (1..=count).map(|row| row.to_string()).collect(),
-            false => names,
-        },
-        notes,
-    })
+    let mut rows = rows.finish();
+    let mut about = "series";
+    if rows.names.is_empty() {
+        about = "row";
+        rows.names = (1..=rows.rows.len()).map(|row| row.to_string()).collect();
+    }
+    Ok(Found { rows, about, notes })
 }
 
 /// The texts of a folder, each of them a row.
@@ -149,12 +145,13 @@ fn of_folder(folder: &Path, reading: &Reading, labels: &[String]) -> Result<Foun
     let (name, mut rows) = (Path::new(&part.name), Collector::new(reading));
     let (form, labels) = (Format::JsonLines, Labels::IfAny);
     let notes = rows_of(name, form, &part.text, reading, labels, None, &mut rows);
-    Ok(Found {
-        notes: notes.map_err(|problem| part.by_file(problem))?,
-        rows: rows.finish(),
-        about: "file",
-        names: part.names(),
-    })
+    let notes = notes.map_err(|problem| part.by_file(problem))?;
+    let (names, about) = (part.names(), "file");
+    let rows = Rows {
+        names,
+        ..rows.finish()
+    };
+    Ok(Found { rows, about, notes })
 }
 
 /// What there is to predict of these rows.
@@ -162,7 +159,6 @@ fn to_predict(task: &Arc<Labelled>, found: Found) -> Result<ToPredict, Problem> 
     let Found {
         mut rows,
         about,
-        names,
         mut notes,
     } = found;
     match (task.times(), &rows.times) {
@@ -179,6 +175,7 @@ fn to_predict(task: &Arc<Labelled>, found: Found) -> Result<ToPredict, Problem> 
         words,
         labels,
         times,
+        names,
         ..
     } = rows;
     let times = task.times().zip(times.as_ref());

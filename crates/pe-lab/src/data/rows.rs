@@ -43,6 +43,8 @@ pub(super) struct Rows {
     pub targets: Option<Vec<f64>>,
     /// The times of the tokens, where rows have any.
     pub times: Option<Times>,
+    /// The name of each row, where rows have names of their own.
+    pub names: Vec<String>,
 }
 
 impl Rows {
@@ -125,6 +127,8 @@ pub(super) struct Tokens {
     pub ended_by_empty: bool,
     /// The time of each token, where rows have times.
     pub times: Vec<f64>,
+    /// The name of the row, where rows have names of their own.
+    pub name: Option<String>,
 }
 
 impl Tokens {
@@ -272,11 +276,6 @@ impl Collector {
         kept.find_map(|token| numbers::step(token, channels).err())
     }
 
-    /// The name of each row, where rows have names of their own.
-    pub fn names(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.names)
-    }
-
     /// The number of rows so far.
     pub fn len(&self) -> usize {
         self.rows.len()
@@ -337,6 +336,7 @@ impl Collector {
         if let Some(times) = &mut self.times {
             times.add(&tokens.times);
         }
+        self.names.extend(tokens.name);
         let tokens = tokens.kept.iter().map(|token| self.words.of(token));
         self.rows.push(Row {
             tokens: tokens.collect(),
@@ -399,27 +399,6 @@ impl Collector {
         no_number
     }
 
-    /// The same of a row with a name of its own.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`take`](Self::take).
-    pub fn take_named(
-        &mut self,
-        line: usize,
-        name: &str,
-        label: &str,
-        group: Option<&str>,
-        tokens: Tokens,
-    ) -> Result<(), Problem> {
-        let before = self.rows.len();
-        self.take(line, label, group, tokens)?;
-        if self.rows.len() > before {
-            self.names.push(name.to_string());
-        }
-        Ok(())
-    }
-
     /// Ends a file, and returns in words what was not taken as it stands.
     ///
     /// # Errors
@@ -477,6 +456,7 @@ impl Collector {
         Rows {
             targets,
             times: self.times,
+            names: self.names,
             rows,
             groups: self.of_groups,
             words: self.words.names(),

@@ -57,9 +57,10 @@ pub(super) fn collected(
     text: &str,
     read: impl FnOnce(&mut Collector) -> Result<Vec<String>, Problem>,
 ) -> Result<(Rows, Vec<String>), String> {
-    let mut rows = Collector::new(&settings(text));
+    let reading = settings(text);
+    let mut rows = Collector::new(&reading);
     let notes = read(&mut rows).and_then(|mut notes| {
-        notes.extend(rows.end_file(0)?);
+        notes.extend(rows.end_file(reading.skip_bad)?);
         Ok(notes)
     });
     let notes = notes.map_err(|error| error.to_string())?;

@@ -8,8 +8,6 @@
 //! b,0,0.2,0.4,right
 //! ```
 
-use std::collections::HashMap;
-
 use csv::StringRecord;
 
 use super::super::channels::step;
@@ -18,6 +16,7 @@ use super::super::csv::{TIMES, ranges};
 use super::super::dates::Clock;
 use super::super::error::Problem;
 use super::super::header::{column, list};
+use super::super::numbered::Numbered;
 use super::super::numbers::number;
 use super::super::quote::{column_called, grouped, shorten, typed};
 use super::super::reading::Reading;
@@ -77,7 +76,7 @@ pub(in super::super) fn read(
         }
         Err(what) => Err(Problem::at_line(line, what)),
     })?;
-    for (id, series) in found.ids.into_iter().zip(found.series) {
+    for (id, series) in found.ids.names().into_iter().zip(found.series) {
         series.end(&id, labels, classes, collector)?;
     }
     let mut notes = vec![format!(
@@ -251,9 +250,8 @@ fn channels(
 /// The series of a table, in the order in which they first occur.
 #[derive(Default)]
 struct Found {
-    ids: Vec<String>,
+    ids: Numbered,
     series: Vec<Series>,
-    places: HashMap<String, usize>,
 }
 
 impl Found {
@@ -265,12 +263,10 @@ impl Found {
         places: &Places,
         labels: Labels,
     ) {
-        let id = cell(row, places.id);
-        let place = *self.places.entry(id.to_string()).or_insert_with(|| {
-            self.ids.push(id.to_string());
+        let place = self.ids.of(cell(row, places.id)) as usize;
+        if place == self.series.len() {
             self.series.push(Series::new(line));
-            self.series.len() - 1
-        });
+        }
         let series = &mut self.series[place];
         if series.bad.is_none()
             && let Err(what) = series.add(line, row, names, places, labels)
@@ -393,12 +389,13 @@ impl Series {
         }
         let mut tokens = Tokens::default();
         tokens.times = self.steps.iter().map(|step| step.time).collect();
+        tokens.name = Some(id.to_string());
         self.steps
             .iter()
             .for_each(|step| tokens.push(&step.numbers));
         let label = self.label.as_ref().map(|(label, _)| label.as_str());
         let group = self.group.as_ref().map(|(group, _)| group.as_str());
-        rows.take_named(self.line, id, labels.of(label), group, tokens)
+        rows.take(self.line, labels.of(label), group, tokens)
     }
 }
 
