@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::limits::{MAX_BYTES, MAX_CLASSES, MAX_COLUMNS, MAX_ROWS, MIN_CHARACTERS, MIN_ROWS};
+use super::limits::{MAX_BYTES, MAX_CLASSES, MAX_COLUMNS, MAX_ROWS, MIN_ROWS};
 use super::quote::{grouped, shorten};
 
 /// A message lists this many bad rows or classes and counts the rest.
@@ -153,61 +153,12 @@ pub enum Problem {
         /// One of them.
         example: String,
     },
-    /// Most characters of the end of a text do not occur before it.
-    #[error(
-        "{percent:.0} % of the characters of the last tenth of the text, which is kept for the test, do not \
-         occur before it, such as {example:?}; the end of the file is another text"
-    )]
-    UnknownCharacters {
-        /// How many percent.
-        percent: f64,
-        /// One of them.
-        example: char,
-    },
     /// The test cannot be scored.
     #[error("the test cannot be scored: {0}")]
     Test(String),
     /// A file of token ids cannot be used.
     #[error("{0}")]
     Ids(String),
-    /// Too few tokens for a language model's windows.
-    #[error(
-        "has {} {token}s, too few to train and test on windows of {train_length}; it takes at least {}, or a \
-         shorter --train-length",
-        grouped(*tokens),
-        grouped(*needed)
-    )]
-    TooFewTokens {
-        /// What a token is.
-        token: String,
-        /// How many there are.
-        tokens: usize,
-        /// How many there have to be.
-        needed: usize,
-        /// The tokens of a training window.
-        train_length: usize,
-    },
-    /// Too little text.
-    #[error(
-        "has {characters} characters, too few to train on some and test on others; it takes at \
-         least {}",
-        grouped(MIN_CHARACTERS)
-    )]
-    TooFewCharacters {
-        /// The number of characters.
-        characters: usize,
-    },
-    /// A text whose test has only one answer.
-    #[error(
-        "nothing is left to guess in the last tenth of the text, which is kept for the test: \
-         every character asked for at length {length} is {character:?}"
-    )]
-    OneCharacter {
-        /// The length of the test.
-        length: usize,
-        /// The one answer.
-        character: String,
-    },
 }
 
 impl Problem {

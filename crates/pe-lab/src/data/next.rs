@@ -229,11 +229,13 @@ fn task(
     check_train_length(train_length).map_err(Problem::Reading)?;
     let token = about.token.clone();
     let task = NextToken::new(about, tokens, vocabulary, train_length)?;
-    let task = task.map_err(|short| Problem::TooFewTokens {
-        token,
-        tokens: short.tokens,
-        needed: short.needed,
-        train_length,
+    let task = task.map_err(|short| {
+        Problem::Other(format!(
+            "has {} {token}s, too few to train and test on windows of {train_length}; it takes at least {}, or a shorter \
+             --train-length",
+            grouped(short.tokens),
+            grouped(short.needed)
+        ))
     })?;
     let lines = task.describe();
     Ok((task, lines))

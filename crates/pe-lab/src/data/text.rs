@@ -49,12 +49,15 @@ impl MaskedText {
     ///
     /// # Errors
     ///
-    /// [`Problem::TooFewCharacters`], [`Problem::Unknown`] if most characters of the test are not in training,
-    /// or [`Problem::OneCharacter`] if all answers of a test are the same.
+    /// [`Problem::Other`] for too few characters, if most characters of the test are not in training, or if all answers of a test
+    /// are the same.
     pub fn new(text: &str, file: &str) -> Result<(Self, Vec<String>), Problem> {
         let characters = text.chars().count();
         if characters < MIN_CHARACTERS {
-            return Err(Problem::TooFewCharacters { characters });
+            return Err(Problem::Other(format!(
+                "has {characters} characters, too few to train on some and test on others; it takes at least {}",
+                grouped(MIN_CHARACTERS)
+            )));
         }
         let read = Characters::of(text)?;
         let note = read.describe("tested");
@@ -66,10 +69,11 @@ impl MaskedText {
             let first = answers.next().map(|answer| answer.class);
             if answers.all(|answer| Some(answer.class) == first) {
                 let character = first.and_then(|number| known.get(number));
-                return Err(Problem::OneCharacter {
-                    length,
-                    character: character.map_or("unknown".into(), char::to_string),
-                });
+                let character = character.map_or("unknown".into(), char::to_string);
+                return Err(Problem::Other(format!(
+                    "nothing is left to guess in the last tenth of the text, which is kept for the test: every character asked for at \
+                     length {length} is {character:?}"
+                )));
             }
             task.tests.push(test);
         }
@@ -234,7 +238,7 @@ pub(super) struct Characters {
 impl Characters {
     /// # Errors
     ///
-    /// [`Problem::UnknownCharacters`] if most of those held out are not in training.
+    /// [`Problem::Other`] if most of those held out are not in training.
     pub fn of(text: &str) -> Result<Self, Problem> {
         let train = to_train(text.chars().count());
         let alphabet = alphabet(text.chars().take(train));
@@ -252,10 +256,11 @@ impl Characters {
         if unknown > 0.5
             && let Some(example) = held_out.find(|character| number(*character) == other)
         {
-            return Err(Problem::UnknownCharacters {
-                percent: 100.0 * unknown,
-                example,
-            });
+            return Err(Problem::Other(format!(
+                "{:.0} % of the characters of the last tenth of the text, which is kept for the test, do not occur before it, such as \
+                 {example:?}; the end of the file is another text",
+                100.0 * unknown
+            )));
         }
         Ok(Self {
             known,
