@@ -131,29 +131,23 @@ fn what_is_missing_or_out_of_order_is_named_by_its_line() {
 
 #[test]
 fn what_cannot_be_a_series_is_refused() {
-    let (_folder, file) = table(&waves(400));
+    let text = waves(400);
     for (settings, said) in [
-        (
-            "target = 'z'",
-            "--target names `z`, and there is no such column",
-        ),
-        ("target = 'y'; time = 'u'", "--time names `u`"),
-        (
-            "target = 'y'; time = 'y'",
-            "--time and --target both name `y`",
-        ),
+        ("time = 'u'", "--time names `u`"),
+        ("time = 'y'", "--time and --target both name `y`"),
+        ("label = 'x'", "--label is not about a series"),
+        ("objective = 'next'", "--objective is not about a series"),
+        ("train_length = 16", "--train-length is not about"),
+        ("max_len = 1", "--max-len is 1"),
+    ] {
+        says(&read(&text, settings).unwrap_err(), &[said]);
+    }
+    let (_folder, file) = table(&text);
+    let no_column = "--target names `z`, and there is no such column";
+    for (settings, said) in [
+        ("target = 'z'", no_column),
         ("", "`label`"),
         (TIMED, "--time is about series"),
-        ("target = 'y'; label = 'x'", "--label is not about a series"),
-        (
-            "target = 'y'; objective = 'masked'",
-            "--objective is not about a series",
-        ),
-        (
-            "target = 'y'; train_length = 16",
-            "--train-length is not about a series",
-        ),
-        ("target = 'y'; max_len = 1", "--max-len is 1"),
     ] {
         says(&common::data(&file, settings).unwrap_err(), &[said]);
     }
