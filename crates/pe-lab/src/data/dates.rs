@@ -208,38 +208,35 @@ fn date(cell: &str, month_first: bool) -> Option<(f64, bool)> {
         count += 1;
     }
     let is_year = |text: &str| digits(text, 4..=4).is_some();
-    let (day, is_either) = match fields[..count] {
-        [year, month, day] if is_year(year) => (day_of(year, month, day)?, false),
-        [first, second, year] if digits(first, 1..=2).is_none() => {
-            (day_of(year, first, second)?, false)
-        }
+    let mut is_either = false;
+    let day = match fields[..count] {
+        [year, month, day] if is_year(year) => day_of(year, month, day),
+        [first, second, year] if digits(first, 1..=2).is_none() => day_of(year, first, second),
         [first, second, year] if digits(second, 1..=2).is_none() || date.contains('.') => {
-            (day_of(year, second, first)?, false)
+            day_of(year, second, first)
         }
-        [first, second, year] => match month_first {
-            true => (day_of(year, first, second)?, first != second),
-            false => (day_of(year, second, first)?, first != second),
-        },
-        _ if clock.is_some() => return None,
-        [year, part] if is_year(year) => (month_or_quarter(year, part)?, false),
-        [part, year] => (month_or_quarter(year, part)?, false),
+        [first, second, year] => {
+            is_either = first != second;
+            match month_first {
+                true => day_of(year, first, second),
+                false => day_of(year, second, first),
+            }
+        }
+        _ if clock.is_some() => None,
+        [year, part] if is_year(year) => month_or_quarter(year, part),
+        [part, year] => month_or_quarter(year, part),
         [both] => {
             let (year, part) = both.split_at_checked(4)?;
             match part.strip_prefix(['M', 'm']) {
-                Some(month) => (
-                    day_of(year, &digits(month, 1..=2)?.to_string(), "1")?,
-                    false,
-                ),
-                None => {
-                    let quarter = part.starts_with(['Q', 'q']).then_some(part)?;
-                    (month_or_quarter(year, quarter)?, false)
-                }
+                Some(month) => day_of(year, &digits(month, 1..=2)?.to_string(), "1"),
+                None if part.starts_with(['Q', 'q']) => month_or_quarter(year, part),
+                None => None,
             }
         }
-        _ => return None,
+        _ => None,
     };
     let seconds = clock.map_or(Some(0.0), seconds)?;
-    Some((day + seconds / 86_400.0, is_either))
+    Some((day? + seconds / 86_400.0, is_either))
 }
 
 /// The first day of a month or of a quarter.

@@ -1,7 +1,6 @@
 //! Collects labelled token sequences, and the rows that cannot be used.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use super::error::Problem;
 use super::header::list;
@@ -432,14 +431,10 @@ impl Collector {
         let found = std::mem::take(&mut self.labels).names();
         let mut labels = found.clone();
         labels.sort();
-        let places: HashMap<&String, usize> = labels
-            .iter()
-            .enumerate()
-            .map(|(place, name)| (name, place))
-            .collect();
-        for row in &mut rows {
-            row.label = places[&found[row.label]];
-        }
+        let place = |name: &String| labels.binary_search(name).unwrap_or(0);
+        let places: Vec<usize> = found.iter().map(place).collect();
+        rows.iter_mut()
+            .for_each(|row| row.label = places[row.label]);
         let answers = self.written.map(|kind| {
             let mut of = |label: &String| {
                 let mut tokens = Vec::new();
