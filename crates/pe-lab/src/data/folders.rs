@@ -226,15 +226,20 @@ pub(super) fn left_out(hidden: usize, bad: &[BadImage]) -> Vec<String> {
         ));
     }
     if !bad.is_empty() {
-        let shown = bad.iter().take(SHOWN).map(BadImage::to_string);
         lines.push(format!(
-            "files left out because they cannot be used: {} ({}{})",
+            "files left out because they cannot be used: {} ({})",
             grouped(bad.len()),
-            shown.collect::<Vec<_>>().join("; "),
-            if bad.len() > SHOWN { "; …" } else { "" }
+            first_of(bad)
         ));
     }
     lines
+}
+
+/// The first of some files in a row.
+pub(super) fn first_of(bad: &[BadImage]) -> String {
+    let shown = bad.iter().take(SHOWN).map(BadImage::to_string);
+    let more = (bad.len() > SHOWN).then(|| "…".to_string());
+    shown.chain(more).collect::<Vec<_>>().join("; ")
 }
 
 /// All files of a folder and of the folders inside it, sorted by their paths, and how many hidden ones there are.

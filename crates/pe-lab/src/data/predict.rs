@@ -13,7 +13,7 @@ use super::open::{classes as classes_of, open, rows_of};
 use super::prediction::{ToPredict, Truth, open_answer};
 use super::quote::grouped;
 use super::reading::{Reading, TokenKind};
-use super::rows::{Collector, Labels, Rows, UNLABELLED};
+use super::rows::{Collector, Labels, Row, Rows, UNLABELLED};
 use super::sheet::Form;
 use super::task::{DataTask, Made};
 use super::texts::{self, Part};
@@ -156,11 +156,7 @@ fn of_folder(folder: &Path, reading: &Reading, labels: &[String]) -> Result<Foun
 
 /// What there is to predict of these rows.
 fn to_predict(task: &Arc<Labelled>, found: Found) -> Result<ToPredict, Problem> {
-    let Found {
-        mut rows,
-        about,
-        mut notes,
-    } = found;
+    let (mut rows, mut notes) = (found.rows, found.notes);
     match (task.times(), &rows.times) {
         (Some(unit), Some(times)) => unit.check(times)?,
         (Some(_), None) => {
@@ -170,15 +166,7 @@ fn to_predict(task: &Arc<Labelled>, found: Found) -> Result<ToPredict, Problem> 
         }
         (None, _) => notes.extend(rows.settle_times(true)),
     }
-    let Rows {
-        rows,
-        words,
-        labels,
-        times,
-        names,
-        ..
-    } = rows;
-    let times = task.times().zip(times.as_ref());
+    let times = task.times().zip(rows.times.as_ref());
     let truth = |label: &String| {
         let label = Some(label).filter(|label| *label != UNLABELLED)?;
         match (task.causal(), task.target()) {
@@ -187,8 +175,9 @@ fn to_predict(task: &Arc<Labelled>, found: Found) -> Result<ToPredict, Problem> 
             (false, Some(_)) => finite(label).map(Truth::Number),
         }
     };
-    let sample = |(row, tokens): (usize, &[u32])| {
-        let words = tokens.iter().map(|token| words[*token as usize].as_str());
+    let all = || rows.rows.iter();
+    let sample = |(row, Row { tokens, .. }): (usize, &Row)| {
+        let words = (tokens.iter()).map(|token| rows.words[*token as usize].as_str());
         let input = task.encode(&words.collect::<Vec<_>>());
         let input =
             input.map_err(|what| Problem::Test(format!("row {}: {what}", grouped(row + 1))))?;
@@ -200,16 +189,14 @@ fn to_predict(task: &Arc<Labelled>, found: Found) -> Result<ToPredict, Problem> 
         })
     };
     Ok(ToPredict {
-        about,
-        names,
-        samples: rows
-            .iter()
-            .map(|row| &row.tokens[..])
+        about: found.about,
+        samples: all()
             .enumerate()
             .map(sample)
             .collect::<Result<_, Problem>>()?,
-        from: task.target().map(|target| vec![target.mean; rows.len()]),
-        truth: rows.iter().map(|row| truth(&labels[row.label])).collect(),
+        from: task.target().map(|target| vec![target.mean; all().len()]),
+        truth: all().map(|row| truth(&rows.labels[row.label])).collect(),
+        names: rows.names,
         notes,
     })
 }

@@ -6,11 +6,11 @@ use super::*;
 fn a_file_that_cannot_be_used_is_refused_with_the_reason_and_nothing_starts() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let mut broken = rows("\n").into_bytes();
+    let mut broken = rows().into_bytes();
     let place = broken.windows(4).position(|w| w == b"good").unwrap();
     broken[place] = 0xff;
-    let long = format!("{}good,{}\n", rows("\n"), "word ".repeat(200_000));
-    let one_word = format!("{}good,{}\n", rows("\n"), "x".repeat(1_000_000));
+    let long = format!("{}good,{}\n", rows(), "word ".repeat(200_000));
+    let one_word = format!("{}good,{}\n", rows(), "x".repeat(1_000_000));
     for (name, content, said) in [
         ("empty.csv", Vec::new(), "is empty"),
         (
@@ -22,7 +22,7 @@ fn a_file_that_cannot_be_used_is_refused_with_the_reason_and_nothing_starts() {
         ("word.csv", one_word.into_bytes(), "line 82: "),
         (
             "title.csv",
-            format!("Reviews of 1999\n{}", rows("\n")).into_bytes(),
+            format!("Reviews of 1999\n{}", rows()).into_bytes(),
             "`Reviews of 1999`, is no header: it has 1 cell, and most lines have more",
         ),
         ("bad.jsonl", b"{\"label\": 1,\n".to_vec(), "line 1: "),

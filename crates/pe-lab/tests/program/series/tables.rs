@@ -2,13 +2,16 @@
 
 use super::*;
 
+/// Waves with another row of this number, from 1.
+fn with(row: usize, cells: &str) -> String {
+    let text = waves(400);
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines[row] = cells;
+    lines.join("\n") + "\n"
+}
+
 #[test]
 fn a_number_that_f32_cannot_hold_is_refused_with_its_row_and_column() {
-    let with = |row: usize, cells: &str| {
-        let mut lines: Vec<String> = waves(400).lines().map(String::from).collect();
-        lines[row] = cells.into();
-        lines.join("\n")
-    };
     // In the test, and in the training: far outside of the deviation, and where the mean itself overflows.
     for (row, cells, column) in [
         (390, "390,1e308,0.5", "x"),
@@ -97,11 +100,6 @@ fn times_are_positions_in_units_of_the_middle_step() {
 
 #[test]
 fn what_is_missing_or_out_of_order_is_named_by_its_line() {
-    let with = |line: usize, row: &str| {
-        let mut lines: Vec<String> = waves(400).lines().map(String::from).collect();
-        lines[line - 1] = row.to_string();
-        lines.join("\n") + "\n"
-    };
     for (row, said) in [
         ("9,1,", "line 11: `y` is missing"),
         ("9,,0.5", "line 11: `x` is missing"),
@@ -121,7 +119,7 @@ fn what_is_missing_or_out_of_order_is_named_by_its_line() {
         ),
         ("9,1,0.5,4", "line 11: 4 fields"),
     ] {
-        let text = with(11, row);
+        let text = with(10, row);
         let message = read(&text, TIMED).unwrap_err();
         says(&message, &[said, "--skip-bad 1"]);
         let data = read(&text, &format!("{TIMED}; skip_bad = 1")).unwrap();
