@@ -13,9 +13,12 @@ const USUAL_BATCH: usize = 64;
 #[derive(Debug)]
 pub(super) struct Epochs {
     samples: usize,
-    /// The order of the samples at one seed in one epoch. It is kept because the next batch needs it again.
-    kept: Mutex<Option<(u64, usize, Arc<Vec<usize>>)>>,
+    /// It is kept because the next batch needs it again.
+    kept: Mutex<Option<Order>>,
 }
+
+/// A seed, an epoch, and the order of its samples.
+type Order = (u64, usize, Arc<Vec<usize>>);
 
 impl Epochs {
     pub fn over(samples: usize) -> Self {
