@@ -158,18 +158,6 @@ impl MaskedText {
         ]
     }
 
-    fn mask(&self) -> usize {
-        self.known + 1
-    }
-
-    fn bos(&self) -> usize {
-        self.known + 2
-    }
-
-    fn eos(&self) -> usize {
-        self.known + 3
-    }
-
     /// Windows of the held-out text at evenly spaced starts, each masked at random.
     fn draw_test(&self, length: usize) -> Vec<Sample> {
         let starts = self.held_out() - length + 1;
@@ -189,15 +177,16 @@ impl MaskedText {
             Ok(window) => window.into_iter(),
             Err(error) => panic!("the characters of {} cannot be read: {error}", self.source),
         };
-        let mut tokens = vec![self.bos()];
+        let [mask, bos, eos] = [1, 2, 3].map(|nth| self.known + nth);
+        let mut tokens = vec![bos];
         tokens.extend(window.map(|character| character as usize));
-        tokens.push(self.eos());
+        tokens.push(eos);
         let mut masked = permutation(length, rng);
         masked.truncate(masked_of(length));
         masked.sort_unstable();
         let answers = masked.into_iter().map(|place| Answer {
             position: place + 1,
-            class: std::mem::replace(&mut tokens[place + 1], self.mask()),
+            class: std::mem::replace(&mut tokens[place + 1], mask),
         });
         let answers = answers.collect();
         Sample::new(tokens, answers)

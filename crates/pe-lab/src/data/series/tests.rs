@@ -266,6 +266,7 @@ fn a_table_of_times_without_labels_is_told_how_series_are_read() {
 
 #[test]
 fn files_that_are_no_text_are_told_what_they_are() {
+    let excel = "is a spreadsheet of Excel";
     let (parquet, arrow) = match cfg!(feature = "parquet") {
         true => (
             "is a Parquet file that is broken",
@@ -284,11 +285,7 @@ fn files_that_are_no_text_are_told_what_they_are() {
         ("a.parquet", &b"PAR1\x15\x04\x15\x20"[..], parquet),
         ("a.feather", b"ARROW1\0\0\xff\xff", arrow),
         ("a.xlsx", b"PK\x03\x04\x14\0\x06", zip),
-        (
-            "a.xls",
-            b"\xd0\xcf\x11\xe0\xa1\xb1",
-            "is a spreadsheet of Excel",
-        ),
+        ("a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1", excel),
         ("a.csv.gz", b"\x1f\x8b\x08\0\0", gzip),
         ("a.csv", b"\x1f\x8b\x08\0\0", "is packed by gzip"),
         ("a.npy", b"\x93NUMPY\x01\0v\0", "is an array of NumPy"),
