@@ -187,25 +187,19 @@ fn the_time_and_the_window_of_a_short_series_are_found() {
         format!("Date,y\n{}{foot}", rows.collect::<String>())
     };
     let month = |row: usize| format!("{}-{:02}", 1949 + row / 12, row % 12 + 1);
+    let other = |row: usize| format!("{}M{:02}", 1949 + row / 12, row % 12 + 1);
+    let years = |row: usize| format!("{:.3}", 1949.0 + row as f64 / 12.0);
     for (text, found) in [
-        (of(month, ""), "time: column `Date`, found by its dates;"),
-        (
-            of(|row| format!("{}M{:02}", 1949 + row / 12, row % 12 + 1), ""),
-            "time: column `Date`, found by its dates;",
-        ),
-        (
-            of(|row| row.to_string(), ""),
-            "time: column `Date`, found by its equal steps of 1;",
-        ),
-        (
-            of(|row| format!("{:.3}", 1949.0 + row as f64 / 12.0), ""),
-            "time: column `Date`, found by its equal steps of 0.084;",
-        ),
+        (of(month, ""), "dates"),
+        (of(other, ""), "dates"),
+        (of(|row| row.to_string(), ""), "equal steps of 1"),
+        (of(years, ""), "equal steps of 0.084"),
     ] {
+        let found = format!("time: column `Date`, found by its {found};");
         let data = read(&text, "").unwrap();
         let window =
             "the longest window of the training has 20 rows, a seventh of so short a series";
-        tells(&data, &[found, window]);
+        tells(&data, &[&found, window]);
         assert!(data.task().has_times());
         assert_eq!(data.task().vector_width(), Some(1));
         // A length that is named stays.
