@@ -8,14 +8,16 @@
 #[cfg(feature = "parquet")]
 #[path = "fuzzing/columnar.rs"]
 mod columnar_files;
+mod common;
 mod fuzzing;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use common::settings;
 use fuzzing::fuzz;
 use pe_lab::ask::{Plan, StudySpec, Tasks};
-use pe_lab::data::{DataTask, Objective, Reading, Source, TokenKind};
+use pe_lab::data::{DataTask, Source};
 use pe_lab::folder::{Entry, write_sealed};
 use pe_lab::inspect::Inspection;
 use pe_lab::run::TrialResult;
@@ -67,19 +69,20 @@ fn check(task: &dyn Task) {
     }
 }
 
-fn data(file: &Path, reading: &Reading) -> bool {
+/// Whether a file can be used that is read with these settings.
+fn data(file: &Path, text: &str) -> bool {
     source(&Source {
-        reading: reading.clone(),
+        reading: settings(text),
         ..Source::from(file)
     })
 }
 
 fn usual(file: &Path) -> bool {
-    data(file, &Reading::default())
+    data(file, "")
 }
 
-fn by(reading: &Reading) -> impl Fn(&Path) -> bool {
-    |file| data(file, reading)
+fn by(text: &str) -> impl Fn(&Path) -> bool {
+    move |file| data(file, text)
 }
 
 fn source(source: &Source) -> bool {
@@ -100,14 +103,8 @@ fn source(source: &Source) -> bool {
 
 #[test]
 fn csv() {
-    let first = Reading {
-        no_header: true,
-        label: Some("1".into()),
-        skip_bad: 5,
-        max_len: Some(9),
-        ..Reading::default()
-    };
-    fuzz("csv", corpus("csv"), &[&usual, &by(&first)]);
+    let first = by("no_header = true; label = '1'; skip_bad = 5; max_len = 9");
+    fuzz("csv", corpus("csv"), &[&usual, &first]);
 }
 
 #[test]
@@ -122,13 +119,9 @@ fn arff() {
 
 #[test]
 fn whole_series_of_a_long_table() {
-    let [strict, skipping] = [0, 9].map(|skip_bad| Reading {
-        id: Some("id".into()),
-        time: Some("time".into()),
-        skip_bad,
-        ..Reading::default()
-    });
-    fuzz("long", corpus("long"), &[&by(&strict), &by(&skipping)]);
+    let strict = by("id = 'id'; time = 'time'");
+    let skipping = by("id = 'id'; time = 'time'; skip_bad = 9");
+    fuzz("long", corpus("long"), &[&strict, &skipping]);
 }
 
 /// A table of classes, with the records of a FASTA file that is as it should be.
@@ -139,18 +132,15 @@ fn tables_of_classes() {
     let sequence = |i: usize| ["ACGT", "TTGA", "GGCA"][i % 3].repeat(1 + i % 5);
     let record = |i: usize| format!(">r{i} of a kind\n{}\n", sequence(i));
     fs::write(&records, (0..30).map(record).collect::<String>()).unwrap();
-    let of = |file: &Path, skip_bad| {
+    let of = |file: &Path, text| {
         source(&Source {
             labels: Some(file.to_path_buf()),
-            reading: Reading {
-                skip_bad,
-                ..Reading::default()
-            },
+            reading: settings(text),
             ..Source::from(records.as_path())
         })
     };
-    let strict = |file: &Path| of(file, 0);
-    fuzz("labels", corpus("labels"), &[&strict, &|file| of(file, 9)]);
+    let [strict, skipping] = ["", "skip_bad = 9"].map(|text| move |file: &Path| of(file, text));
+    fuzz("labels", corpus("labels"), &[&strict, &skipping]);
 }
 
 /// One text of a folder, beside texts that are as they should be.
@@ -164,21 +154,13 @@ fn texts_of_a_folder() {
             fs::write(file, format!("so {text} {i}")).unwrap();
         }
     }
-    let of = |file: &Path, reading: &Reading| {
+    let of = |file: &Path, text| {
         fs::copy(file, folder.path().join("good/1.txt")).unwrap();
-        data(folder.path(), reading)
+        data(folder.path(), text)
     };
-    let characters = Reading {
-        tokens: Some(TokenKind::Characters),
-        skip_bad: 1,
-        ..Reading::default()
-    };
-    let words = |file: &Path| of(file, &Reading::default());
-    fuzz(
-        "texts",
-        corpus("texts"),
-        &[&words, &|file| of(file, &characters)],
-    );
+    let words = |file: &Path| of(file, "");
+    let characters = |file: &Path| of(file, "tokens = 'characters'; skip_bad = 1");
+    fuzz("texts", corpus("texts"), &[&words, &characters]);
 }
 
 #[test]
@@ -188,21 +170,14 @@ fn json_lines() {
 
 #[test]
 fn text() {
-    let next = Reading {
-        objective: Some(Objective::Next),
-        ..Reading::default()
-    };
-    fuzz("text", corpus("text"), &[&usual, &by(&next)]);
+    let next = by("objective = 'next'");
+    fuzz("text", corpus("text"), &[&usual, &next]);
 }
 
 #[test]
 fn fasta() {
-    let skipping = Reading {
-        skip_bad: 9,
-        max_len: Some(9),
-        ..Reading::default()
-    };
-    fuzz("fasta", corpus("fasta"), &[&usual, &by(&skipping)]);
+    let skipping = by("skip_bad = 9; max_len = 9");
+    fuzz("fasta", corpus("fasta"), &[&usual, &skipping]);
 }
 
 /// Changes break nearly every stream, so that only the file as it is can be used.
@@ -214,37 +189,19 @@ fn packed() {
 #[cfg(feature = "parquet")]
 #[test]
 fn columnar() {
-    let of_time = Reading {
-        target: Some("half".into()),
-        skip_bad: 9,
-        ..Reading::default()
-    };
-    let cells = Reading {
-        columns: Some(vec!["half".into(), "whole".into()]),
-        skip_bad: 9,
-        ..Reading::default()
-    };
-    let reads: [&dyn Fn(&Path) -> bool; 3] = [&usual, &by(&of_time), &by(&cells)];
+    let of_time = by("target = 'half'; skip_bad = 9");
+    let cells = by("columns = ['half', 'whole']; skip_bad = 9");
+    let reads: [&dyn Fn(&Path) -> bool; 3] = [&usual, &of_time, &cells];
     fuzz("columnar", columnar_files::corpus(), &reads);
 }
 
 #[test]
 fn series() {
-    let of = |target: &str, time: &str, max_len| Reading {
-        target: Some(target.into()),
-        time: Some(time.into()),
-        skip_bad: 3,
-        max_len,
-        ..Reading::default()
-    };
-    let [short, long, class, two_columns] = [
-        of("value", "time", Some(9)),
-        of("value", "time", None),
-        of("class", "time", None),
-        of("value", "year,quarter", None),
-    ];
-    let reads: [&dyn Fn(&Path) -> bool; 4] =
-        [&by(&short), &by(&long), &by(&class), &by(&two_columns)];
+    let short = by("target = 'value'; time = 'time'; skip_bad = 3; max_len = 9");
+    let long = by("target = 'value'; time = 'time'; skip_bad = 3");
+    let class = by("target = 'class'; time = 'time'; skip_bad = 3");
+    let two_columns = by("target = 'value'; time = 'year,quarter'; skip_bad = 3");
+    let reads: [&dyn Fn(&Path) -> bool; 4] = [&short, &long, &class, &two_columns];
     fuzz("series", corpus("series"), &reads);
 }
 

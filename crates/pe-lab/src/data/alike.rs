@@ -173,7 +173,7 @@ fn is_nearly(row: &[u32], other: &[u32]) -> bool {
 mod tests {
     use super::super::dates::Clock;
     use super::super::rows::Row;
-    use super::super::times::{Named, Times};
+    use super::super::times::Times;
     use super::*;
 
     /// Rows to train on and as many to test on, of these tokens.
@@ -197,7 +197,7 @@ mod tests {
     fn rows_of_other_times_are_not_alike() {
         let rows = vec![vec![1, 2, 3, 4, 5, 6, 7, 8]; 40];
         let at = |gap: &dyn Fn(usize, usize) -> f64| {
-            let mut times = Times::new(Named::Stamps, Clock::Numbers);
+            let mut times = Times::new("the time stamps", Clock::Numbers);
             for row in 0..80 {
                 let mut at = 0.0;
                 let mut next = |step| {

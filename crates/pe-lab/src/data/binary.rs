@@ -24,6 +24,7 @@ const BY_ARROW: &str = "build pe-lab with --features parquet, or write it as a t
 const BY_FEATHER: &str = "write it as a table: python3 -c \"import pandas, sys; pandas.read_feather(sys.argv[1])\
     .to_csv(sys.argv[2], index=False)\" FILE.feather FILE.csv";
 const BY_OFFICE: &str = "open it in a spreadsheet and save the sheet as CSV in UTF-8";
+const TO_FOLDER: &str = "name the folder of images with --data FOLDER";
 const UNPACK: &str = "unpack it and name the file that was in it";
 
 /// How files of a kind begin, what they are, and what to do.
@@ -65,16 +66,8 @@ const KINDS: [(&[u8], &str, &str); 16] = [
         "an array of NumPy",
         "of token ids, call it NAME.npy and leave out flags of tables; of numbers, write it with numpy.savetxt",
     ),
-    (
-        b"\x89PNG",
-        "an image",
-        "name the folder of images with --data FOLDER",
-    ),
-    (
-        b"\xff\xd8\xff",
-        "an image",
-        "name the folder of images with --data FOLDER",
-    ),
+    (b"\x89PNG", "an image", TO_FOLDER),
+    (b"\xff\xd8\xff", "an image", TO_FOLDER),
     (b"%PDF", "a PDF", "write the table in it as text (.csv)"),
 ];
 

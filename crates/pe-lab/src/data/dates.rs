@@ -208,38 +208,35 @@ fn date(cell: &str, month_first: bool) -> Option<(f64, bool)> {
         count += 1;
     }
     let is_year = |text: &str| digits(text, 4..=4).is_some();
-    let (day, is_either) = match fields[..count] {
-        [year, month, day] if is_year(year) => (day_of(year, month, day)?, false),
-        [first, second, year] if digits(first, 1..=2).is_none() => {
-            (day_of(year, first, second)?, false)
-        }
+    let mut is_either = false;
+    let day = match fields[..count] {
+        [year, month, day] if is_year(year) => day_of(year, month, day),
+        [first, second, year] if digits(first, 1..=2).is_none() => day_of(year, first, second),
         [first, second, year] if digits(second, 1..=2).is_none() || date.contains('.') => {
-            (day_of(year, second, first)?, false)
+            day_of(year, second, first)
         }
-        [first, second, year] => match month_first {
-            true => (day_of(year, first, second)?, first != second),
-            false => (day_of(year, second, first)?, first != second),
-        },
-        _ if clock.is_some() => return None,
-        [year, part] if is_year(year) => (month_or_quarter(year, part)?, false),
-        [part, year] => (month_or_quarter(year, part)?, false),
+        [first, second, year] => {
+            is_either = first != second;
+            match month_first {
+                true => day_of(year, first, second),
+                false => day_of(year, second, first),
+            }
+        }
+        _ if clock.is_some() => None,
+        [year, part] if is_year(year) => month_or_quarter(year, part),
+        [part, year] => month_or_quarter(year, part),
         [both] => {
             let (year, part) = both.split_at_checked(4)?;
             match part.strip_prefix(['M', 'm']) {
-                Some(month) => (
-                    day_of(year, &digits(month, 1..=2)?.to_string(), "1")?,
-                    false,
-                ),
-                None => {
-                    let quarter = part.starts_with(['Q', 'q']).then_some(part)?;
-                    (month_or_quarter(year, quarter)?, false)
-                }
+                Some(month) => day_of(year, &digits(month, 1..=2)?.to_string(), "1"),
+                None if part.starts_with(['Q', 'q']) => month_or_quarter(year, part),
+                None => None,
             }
         }
-        _ => return None,
+        _ => None,
     };
     let seconds = clock.map_or(Some(0.0), seconds)?;
-    Some((day + seconds / 86_400.0, is_either))
+    Some((day? + seconds / 86_400.0, is_either))
 }
 
 /// The first day of a month or of a quarter.
@@ -331,6 +328,7 @@ fn ahead(zone: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::testing::rows;
 
     /// Cells and their days. By Python: (datetime.date(...) - datetime.date(1970, 1, 1)).days
     const DATES: [(&str, f64); 34] = [
@@ -427,43 +425,31 @@ mod tests {
             cells.iter().for_each(|cell| seen.add(cell));
             seen
         };
-        for (cells, clock, is_dates) in [
-            (&["1", "2", "3"][..], Some(Clock::Numbers), false),
-            (&["20240131", "20240201"], Some(Clock::EightDigits), true),
-            // One of them is no date, so they are numbers.
-            (&["20240131", "20240232"], Some(Clock::Numbers), false),
-            (&["20240131", "2024020"], Some(Clock::Numbers), false),
-            (&["20240131", "soon"], Some(Clock::EightDigits), false),
-            (&["2024-01-31", "2024-02-01"], Some(Clock::Dates), true),
-            (
-                &["2024-01-31", "7", "2024-02-01"],
-                Some(Clock::Dates),
-                false,
-            ),
-            (&["12/01/2024", "13/01/2024"], Some(Clock::DayFirst), true),
-            (&["01/12/2024", "01/13/2024"], Some(Clock::MonthFirst), true),
-            (&["12.01.2024", "11.01.2024"], Some(Clock::Dates), true),
-            // In one order alone times go forward.
-            (&["05/01/2024", "01/02/2024"], Some(Clock::DayFirst), true),
-            (&["01/05/2024", "02/01/2024"], Some(Clock::MonthFirst), true),
-            // The first of each month.
-            (
-                &["1/1/2024", "2/1/2024", "3/1/2024"],
-                Some(Clock::MonthFirst),
-                true,
-            ),
-            (
-                &["1/11/2024", "1/12/2024", "1/1/2025"],
-                Some(Clock::DayFirst),
-                true,
-            ),
-            (&["soon", "later"], None, false),
-            (&[], None, false),
-        ] {
-            let seen = seen(cells);
-            assert_eq!(seen.clock(), Ok(clock), "{cells:?}");
-            assert_eq!(seen.is_dates(), is_dates, "{cells:?}");
+        for [cells, clock, is_dates] in rows(
+            "
+            1; 2; 3                         | Some(Numbers)     | false
+            20240131; 20240201              | Some(EightDigits) | true
+            20240131; 20240232              | Some(Numbers)     | false
+            20240131; 2024020               | Some(Numbers)     | false
+            20240131; soon                  | Some(EightDigits) | false
+            2024-01-31; 2024-02-01          | Some(Dates)       | true
+            2024-01-31; 7; 2024-02-01       | Some(Dates)       | false
+            12/01/2024; 13/01/2024          | Some(DayFirst)    | true
+            01/12/2024; 01/13/2024          | Some(MonthFirst)  | true
+            12.01.2024; 11.01.2024          | Some(Dates)       | true
+            05/01/2024; 01/02/2024          | Some(DayFirst)    | true
+            01/05/2024; 02/01/2024          | Some(MonthFirst)  | true
+            1/1/2024; 2/1/2024; 3/1/2024    | Some(MonthFirst)  | true
+            1/11/2024; 1/12/2024; 1/1/2025  | Some(DayFirst)    | true
+            soon; later                     | None              | false
+            ",
+        ) {
+            // In one order alone times go forward, or are the first of each month.
+            let seen = seen(&cells.split("; ").collect::<Vec<_>>());
+            assert_eq!(format!("{:?}", seen.clock().unwrap()), clock, "{cells}");
+            assert_eq!(seen.is_dates().to_string(), is_dates, "{cells}");
         }
+        assert_eq!((seen(&[]).clock(), seen(&[]).is_dates()), (Ok(None), false));
         let mut most = vec!["2024-01-31"; 9];
         most.push("Source: the office");
         assert!(seen(&most).is_mostly_dates() && !seen(&most).is_dates());

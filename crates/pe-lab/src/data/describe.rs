@@ -9,30 +9,19 @@ use super::quote::{grouped, shorten};
 use super::rows::{Rows, shown};
 use super::split::{Bin, Split};
 use super::target::{Target, rounded};
+use crate::task::floor::most_frequent_share;
 
 /// The token that stands for every token outside of the vocabulary.
 pub(super) const UNKNOWN: u32 = 0;
 
-/// The description warns if fewer rows than this are tested.
-const FEW: usize = 50;
+/// The description warns if fewer rows or images than this are tested.
+pub(super) const FEW: usize = 50;
 /// The description names this many labels and counts the rest.
 const NAMED: usize = 10;
 /// The description shows this many rows as they were read, and this many tokens at each end of a row.
 const SHOWN_ROWS: usize = 2;
 const SHOWN_TOKENS: [usize; 2] = [16, 4];
 const SHOWN_STEPS: [usize; 2] = [2, 1];
-
-/// The number of rows in some bins, and how many of them have the most frequent label.
-pub(super) fn most_frequent(label: impl Fn(usize) -> usize, bins: &[Bin]) -> (usize, usize) {
-    let mut counts = HashMap::new();
-    for row in bins.iter().flat_map(|bin| &bin.rows) {
-        *counts.entry(label(*row)).or_insert(0) += 1;
-    }
-    (
-        counts.values().sum(),
-        counts.into_values().max().unwrap_or(0),
-    )
-}
 
 /// The rows that are tested, inside the training lengths and beyond.
 pub(super) fn tested(split: &Split) -> impl Iterator<Item = &usize> {
@@ -141,10 +130,14 @@ pub(super) fn describe(
     measured: Option<String>,
     target: Option<&Target>,
 ) -> Vec<String> {
-    let (tested, _) = most_frequent(|row| data.rows[row].label, &split.inside);
+    let tested = split.inside.iter().flat_map(|bin| &bin.rows).count();
     let (what, asked) = match (&data.answers, target) {
         (_, Some(target)) => ("sequences", vec![target.describe(data)]),
-        (None, None) => ("labelled sequences", vec![labels(data)]),
+        (None, None) => {
+            let labels = data.rows.iter().map(|row| row.label);
+            let labels = counted("labels", &data.labels, labels);
+            ("labelled sequences", vec![labels])
+        }
         (Some(answers), None) => (
             "prompts and answers",
             describe_answers(data, answers, split, numbers),
@@ -154,7 +147,10 @@ pub(super) fn describe(
     lines.extend(asked);
     lines.extend([
         lengths(data),
-        measured.unwrap_or_else(|| vocabulary(words, unknown(data, split, numbers).0)),
+        measured.unwrap_or_else(|| {
+            let (unknown, _) = unknown(data, split, numbers);
+            vocabulary("tokens", words, MAX_VOCABULARY, "tokens tested", unknown)
+        }),
         format!(
             "{} rows to train on, {} held out{}",
             grouped(split.train.len()),
@@ -186,36 +182,42 @@ pub(super) fn describe(
     lines
 }
 
-/// How many of so many words the vocabulary holds, and the share of the tested tokens that it does not.
-fn vocabulary(words: usize, unknown: f64) -> String {
+/// How many of the tokens or characters that were found a vocabulary holds, which has at most so many, and the share of others
+/// that it does not.
+pub(super) fn vocabulary(
+    what: &str,
+    found: usize,
+    most: usize,
+    others: &str,
+    unknown: f64,
+) -> String {
     format!(
-        "vocabulary: {} of the {} different tokens in training; of the tokens tested, {:.1} % are unknown",
-        match words > MAX_VOCABULARY {
-            true => format!("the {} most frequent", grouped(MAX_VOCABULARY)),
+        "vocabulary: {} of the {} different {what} in training; of the {others}, {:.1} % are unknown",
+        match found > most {
+            true => format!("the {} most frequent", grouped(most)),
             false => "all".into(),
         },
-        grouped(words),
+        grouped(found),
         100.0 * unknown
     )
 }
 
-/// The labels and how often each occurs, the most frequent ones first.
-fn labels(data: &Rows) -> String {
-    let mut by_label = vec![0; data.labels.len()];
-    for row in &data.rows {
-        by_label[row.label] += 1;
-    }
-    let mut labels: Vec<usize> = (0..by_label.len()).collect();
-    labels.sort_by_key(|label| std::cmp::Reverse(by_label[*label]));
-    let of = |label: &usize| {
-        let rows = grouped(by_label[*label]);
-        format!("{} {rows}", shorten(&data.labels[*label]))
-    };
-    let mut named: Vec<String> = labels.iter().take(NAMED).map(of).collect();
+/// Labels or classes and how often each occurs, the most frequent ones first.
+pub(super) fn counted(
+    what: &str,
+    labels: &[String],
+    of_each: impl Iterator<Item = usize>,
+) -> String {
+    let mut counts = vec![0; labels.len()];
+    of_each.for_each(|label| counts[label] += 1);
+    let mut order: Vec<usize> = (0..labels.len()).collect();
+    order.sort_by_key(|label| std::cmp::Reverse(counts[*label]));
+    let of = |label: &usize| format!("{} {}", shorten(&labels[*label]), grouped(counts[*label]));
+    let mut named: Vec<String> = order.iter().take(NAMED).map(of).collect();
     if labels.len() > NAMED {
         named.push(format!("and {} more", grouped(labels.len() - NAMED)));
     }
-    format!("{} labels: {}", grouped(labels.len()), named.join(", "))
+    format!("{} {what}: {}", grouped(labels.len()), named.join(", "))
 }
 
 /// The lengths of the sequences.
@@ -234,7 +236,12 @@ fn lengths(data: &Rows) -> String {
 
 /// What a person is to know before the scores are believed: few rows, rows that occur twice, groups.
 fn warnings(data: &Rows, split: &Split, target: Option<&Target>) -> Vec<String> {
-    let (tested, most) = most_frequent(|row| data.rows[row].label, &split.inside);
+    let mut counts = HashMap::new();
+    for row in split.inside.iter().flat_map(|bin| &bin.rows) {
+        *counts.entry(data.rows[*row].label).or_insert(0) += 1;
+    }
+    let (tested, most) = (counts.values().sum(), counts.into_values().max());
+    let (tested, most): (usize, usize) = (tested, most.unwrap_or(0));
     let mut lines = Vec::new();
     if tested < FEW {
         lines.push(format!(
@@ -299,15 +306,15 @@ fn floors(data: &Rows, split: &Split, target: Option<&Target>) -> String {
         None => format!("the share of the most frequent {}", noun(data)),
         Some(_) => "the mean absolute error of the mean of the training".into(),
     };
-    let of = |bins: &[Bin]| match target {
-        None => {
-            let (tested, most) = most_frequent(|row| rows[row].label, bins);
-            format!("{:.3}", most as f64 / tested as f64)
-        }
-        Some(target) => {
-            let values = data.targets.as_deref().unwrap_or_default();
-            let tested = bins.iter().flat_map(|bin| &bin.rows);
-            rounded(target.floor(tested.map(|row| values[rows[*row].label])))
+    let of = |bins: &[Bin]| {
+        let tested = bins.iter().flat_map(|bin| &bin.rows);
+        let labels = tested.map(|row| rows[*row].label);
+        match target {
+            None => format!("{:.3}", most_frequent_share(labels)),
+            Some(target) => {
+                let values = data.targets.as_deref().unwrap_or_default();
+                rounded(target.floor(labels.map(|label| values[label])))
+            }
         }
     };
     let inside = of(&split.inside);

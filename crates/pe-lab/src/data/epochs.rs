@@ -13,16 +13,12 @@ const USUAL_BATCH: usize = 64;
 #[derive(Debug)]
 pub(super) struct Epochs {
     samples: usize,
+    /// It is kept because the next batch needs it again.
     kept: Mutex<Option<Order>>,
 }
 
-/// The order of the samples in one epoch at one seed. It is kept because the next batch needs it again.
-#[derive(Clone, Debug)]
-struct Order {
-    seed: u64,
-    epoch: usize,
-    order: Arc<Vec<usize>>,
-}
+/// A seed, an epoch, and the order of its samples.
+type Order = (u64, usize, Arc<Vec<usize>>);
 
 impl Epochs {
     pub fn over(samples: usize) -> Self {
@@ -41,19 +37,15 @@ impl Epochs {
     /// The order in which an epoch goes through the samples at one seed.
     pub fn order(&self, seed: u64, epoch: usize) -> Arc<Vec<usize>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        match kept.as_ref() {
-            Some(kept) if (kept.seed, kept.epoch) == (seed, epoch) => kept.order.clone(),
-            _ => {
-                let mut rng = generator("data/train", seed, epoch as u64);
-                let order = Arc::new(permutation(self.samples, &mut rng));
-                *kept = Some(Order {
-                    seed,
-                    epoch,
-                    order: order.clone(),
-                });
-                order
-            }
+        if let Some((of, at, order)) = kept.as_ref()
+            && (*of, *at) == (seed, epoch)
+        {
+            return order.clone();
         }
+        let mut rng = generator("data/train", seed, epoch as u64);
+        let order = Arc::new(permutation(self.samples, &mut rng));
+        *kept = Some((seed, epoch, order.clone()));
+        order
     }
 }
 

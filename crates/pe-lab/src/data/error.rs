@@ -1,9 +1,9 @@
 //! What can be wrong with the user's data. Each message says which file, where in it, and what to do.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::limits::{MAX_BYTES, MAX_CLASSES, MAX_COLUMNS, MAX_ROWS, MIN_CHARACTERS, MIN_ROWS};
+use super::limits::{MAX_BYTES, MAX_CLASSES, MAX_COLUMNS, MAX_ROWS, MIN_ROWS};
 use super::quote::{grouped, shorten};
 
 /// A message lists this many bad rows or classes and counts the rest.
@@ -17,6 +17,12 @@ pub struct DataError {
     pub path: PathBuf,
     /// What is wrong with it.
     pub problem: Problem,
+}
+
+/// Says of which file a problem is.
+pub(super) fn of(path: &Path) -> impl FnOnce(Problem) -> DataError + use<> {
+    let path = path.to_path_buf();
+    move |problem| DataError { path, problem }
 }
 
 /// What is wrong with a data file.
@@ -147,61 +153,12 @@ pub enum Problem {
         /// One of them.
         example: String,
     },
-    /// Most characters of the end of a text do not occur before it.
-    #[error(
-        "{percent:.0} % of the characters of the last tenth of the text, which is kept for the test, do not \
-         occur before it, such as {example:?}; the end of the file is another text"
-    )]
-    UnknownCharacters {
-        /// How many percent.
-        percent: f64,
-        /// One of them.
-        example: char,
-    },
     /// The test cannot be scored.
     #[error("the test cannot be scored: {0}")]
     Test(String),
     /// A file of token ids cannot be used.
     #[error("{0}")]
     Ids(String),
-    /// Too few tokens for a language model's windows.
-    #[error(
-        "has {} {token}s, too few to train and test on windows of {train_length}; it takes at least {}, or a \
-         shorter --train-length",
-        grouped(*tokens),
-        grouped(*needed)
-    )]
-    TooFewTokens {
-        /// What a token is.
-        token: String,
-        /// How many there are.
-        tokens: usize,
-        /// How many there have to be.
-        needed: usize,
-        /// The tokens of a training window.
-        train_length: usize,
-    },
-    /// Too little text.
-    #[error(
-        "has {characters} characters, too few to train on some and test on others; it takes at \
-         least {}",
-        grouped(MIN_CHARACTERS)
-    )]
-    TooFewCharacters {
-        /// The number of characters.
-        characters: usize,
-    },
-    /// A text whose test has only one answer.
-    #[error(
-        "nothing is left to guess in the last tenth of the text, which is kept for the test: \
-         every character asked for at length {length} is {character:?}"
-    )]
-    OneCharacter {
-        /// The length of the test.
-        length: usize,
-        /// The one answer.
-        character: String,
-    },
 }
 
 impl Problem {
@@ -209,6 +166,15 @@ impl Problem {
     pub(super) fn unknown_name() -> Self {
         Self::Extension {
             looks: String::new(),
+        }
+    }
+
+    /// One line alone cannot be used, and it may not be left out: nobody could tell what the lines around it are.
+    pub(super) fn at_line(line: usize, what: String) -> Self {
+        Self::Lines {
+            count: 1,
+            shown: vec![BadLine { line, what }],
+            can_skip: false,
         }
     }
 }
@@ -260,12 +226,13 @@ fn bad_lines(count: usize, shown: &[BadLine], can_skip: bool) -> String {
         1 => "1 bad line".to_string(),
         _ => format!("{} bad lines", grouped(count)),
     };
-    let mut text = list(headline, count, shown);
-    if can_skip {
-        let them = if count == 1 { "it" } else { "them" };
-        text.push_str(&format!("\nTo leave {them} out, say --skip-bad {count}"));
-    }
-    text
+    let advice = can_skip.then(|| how_to_skip(count));
+    list(headline, count, shown) + &advice.unwrap_or_default()
+}
+
+fn how_to_skip(count: usize) -> String {
+    let them = if count == 1 { "it" } else { "them" };
+    format!("\nTo leave {them} out, say --skip-bad {count}")
 }
 
 fn bad_images(count: usize, shown: &[BadImage]) -> String {
@@ -273,7 +240,5 @@ fn bad_images(count: usize, shown: &[BadImage]) -> String {
         1 => "1 file cannot be used".to_string(),
         _ => format!("{} files cannot be used", grouped(count)),
     };
-    let text = list(headline, count, shown);
-    let them = if count == 1 { "it" } else { "them" };
-    format!("{text}\nTo leave {them} out, say --skip-bad {count}")
+    list(headline, count, shown) + &how_to_skip(count)
 }

@@ -2,9 +2,8 @@
 //! word of the header: `>id class`, or is in a table of classes by the id, its first word.
 
 use super::class_table::ClassTable;
-use super::error::{BadLine, Problem};
+use super::error::Problem;
 use super::quote::{grouped, shorten};
-use super::records::check_lines;
 use super::rows::{Collector, Labels, Tokens};
 
 /// Reads the records of a file, and returns in words what was taken from where. The first character tells FASTA from
@@ -19,7 +18,6 @@ pub(super) fn read(
     classes: Option<&ClassTable>,
     rows: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
-    check_lines(text)?;
     let mut notes = vec![match classes {
         None => "label from the last word of each header; tokens from the sequence below it; a token is a letter",
         Some(_) => "id from the first word of each header; tokens from the sequence below it; a token is a letter",
@@ -35,7 +33,7 @@ pub(super) fn read(
             notes.push("the qualities of FASTQ are not read".into());
         }
         Some((number, line)) => {
-            return Err(broken(
+            return Err(Problem::at_line(
                 number,
                 format!(
                     "begins with {}; a record of FASTA begins with `>id class`, one of FASTQ with `@id class`",
@@ -92,20 +90,20 @@ fn read_fastq(
         }
         let Some(header) = line.strip_prefix('@') else {
             let what = format!("{} does not begin with `@`; {FOUR}", shorten(line));
-            return Err(broken(number, what));
+            return Err(Problem::at_line(number, what));
         };
         let mut record = Record::new(number, header);
         let (Some(sequence), Some(plus), Some(quality)) =
             (lines.next(), lines.next(), lines.next())
         else {
-            return Err(broken(
+            return Err(Problem::at_line(
                 number,
                 format!("the file ends within this record; {FOUR}"),
             ));
         };
         if !plus.1.starts_with('+') {
             let what = format!("{} does not begin with `+`; {FOUR}", shorten(plus.1));
-            return Err(broken(plus.0, what));
+            return Err(Problem::at_line(plus.0, what));
         }
         record.add(sequence.0, sequence.1, seen);
         record.check(quality.0, quality.1, |c| c.is_ascii_graphic(), "no quality");
@@ -123,15 +121,6 @@ fn read_fastq(
         record.end(labels, rows)?;
     }
     Ok(())
-}
-
-/// A line after which nobody can tell where records begin.
-fn broken(line: usize, what: String) -> Problem {
-    Problem::Lines {
-        count: 1,
-        shown: vec![BadLine { line, what }],
-        can_skip: false,
-    }
 }
 
 /// Where the class of a record stands.
@@ -243,16 +232,12 @@ impl<'a> Record<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::reading::Reading;
     use super::super::rows::Rows;
     use super::*;
-    use crate::data::testing::{Says, rows};
+    use crate::data::testing::{Says, collected, rows};
 
     fn read_as(text: &str, labels: Labels) -> Result<(Rows, Vec<String>), String> {
-        let mut rows = Collector::new(&Reading::default());
-        let notes = read(text, labels, None, &mut rows).map_err(|error| error.to_string())?;
-        rows.end_file(0).map_err(|error| error.to_string())?;
-        Ok((rows.finish(), notes))
+        collected("", |rows| read(text, labels, None, rows))
     }
 
     fn of(text: &str) -> Vec<(String, String)> {
@@ -275,8 +260,7 @@ mod tests {
         assert_eq!(of(fastq), right);
         let (_, notes) = read_as(&fastq.replace("GGG", "ggg"), Labels::Needed).unwrap();
         let notes = notes.join("\n");
-        assert!(notes.contains("qualities of FASTQ are not read"), "{notes}");
-        assert!(notes.contains("upper and in lower case"), "{notes}");
+        notes.says("qualities of FASTQ are not read … upper and in lower case");
         // To be predicted, a record needs no class.
         let (rows, _) = read_as(">one\nACGT\n", Labels::IfAny).unwrap();
         assert_eq!(
@@ -290,19 +274,17 @@ mod tests {
         let table = |text| ClassTable::read("classes.csv".into(), text).unwrap();
         let classes = table("id,class\none,yes\ntwo,no\n");
         let read_with = |classes: &ClassTable, labels| {
-            let mut rows = Collector::new(&Reading::default());
             let text = ">one some words\nACGT\n>two\nGGG\n";
-            let notes = read(text, labels, Some(classes), &mut rows).unwrap();
-            let end = rows.end_file(0).map_err(|error| error.to_string());
-            (end.map(|_| rows.finish().labels), notes)
+            collected("", |rows| read(text, labels, Some(classes), rows))
         };
-        let (labels, notes) = read_with(&classes, Labels::Needed);
-        assert_eq!(labels.unwrap(), ["no", "yes"]);
-        assert!(notes[0].starts_with("id from the first word"), "{notes:?}");
+        let (rows, notes) = read_with(&classes, Labels::Needed).unwrap();
+        assert_eq!(rows.labels, ["no", "yes"]);
+        notes[0].says("id from the first word");
         let lacking = table("one,yes\n");
-        let said = read_with(&lacking, Labels::Needed).0.unwrap_err();
+        let said = read_with(&lacking, Labels::Needed).unwrap_err();
         said.says("line 3: `two` has no class in `classes.csv`");
-        assert_eq!(read_with(&lacking, Labels::IfAny).0.unwrap(), ["?", "yes"]);
+        let (rows, _) = read_with(&lacking, Labels::IfAny).unwrap();
+        assert_eq!(rows.labels, ["?", "yes"]);
     }
 
     #[test]

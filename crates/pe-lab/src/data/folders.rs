@@ -174,6 +174,17 @@ pub(super) fn check_folders(
     Ok(())
 }
 
+/// Checks that no more files are bad than may be.
+pub(super) fn check_bad(bad: &[BadImage], allowed: usize) -> Result<(), Problem> {
+    match bad.len() > allowed {
+        false => Ok(()),
+        true => Err(Problem::BadImages {
+            count: bad.len(),
+            shown: bad.iter().take(SHOWN).cloned().collect(),
+        }),
+    }
+}
+
 /// Of a folder, the folders in it that were read and their files: one that the group may not read, and one that others
 /// may not read, where there are some.
 pub(super) fn most_private<'a>(
@@ -215,15 +226,20 @@ pub(super) fn left_out(hidden: usize, bad: &[BadImage]) -> Vec<String> {
         ));
     }
     if !bad.is_empty() {
-        let shown = bad.iter().take(SHOWN).map(BadImage::to_string);
         lines.push(format!(
-            "files left out because they cannot be used: {} ({}{})",
+            "files left out because they cannot be used: {} ({})",
             grouped(bad.len()),
-            shown.collect::<Vec<_>>().join("; "),
-            if bad.len() > SHOWN { "; …" } else { "" }
+            first_of(bad)
         ));
     }
     lines
+}
+
+/// The first of some files in a row.
+pub(super) fn first_of(bad: &[BadImage]) -> String {
+    let shown = bad.iter().take(SHOWN).map(BadImage::to_string);
+    let more = (bad.len() > SHOWN).then(|| "…".to_string());
+    shown.chain(more).collect::<Vec<_>>().join("; ")
 }
 
 /// All files of a folder and of the folders inside it, sorted by their paths, and how many hidden ones there are.

@@ -299,7 +299,7 @@ fn of_one_name(names: &[String]) -> Vec<String> {
 mod tests {
     use super::super::records::names_of;
     use super::*;
-    use crate::data::testing::Says;
+    use crate::data::testing::{Says, rows};
 
     fn checked(text: &str, label: Option<&str>) -> Result<Vec<String>, String> {
         let reading = Reading {
@@ -313,95 +313,60 @@ mod tests {
             .map_err(|problem| problem.to_string())
     }
 
-    fn table(first: &str, row: impl Fn(usize) -> String) -> String {
+    /// A table with this first line, and rows of this kind below it.
+    fn table(first: &str, kind: &str) -> String {
+        let row = |row: usize| match kind {
+            "iris" => format!("{}.{},3.5,{}", row % 9, row % 7, row % 3),
+            "names" => format!("{}.5,3.5,{}", row % 9, ["setosa", "virginica"][row % 2]),
+            "months" => format!("19{row:02}-01,{}", row * row % 17),
+            "decimals" => format!("2016-{row:02},{row}.5"),
+            "letters" => ["e,x", "p,x", "p,b"][row % 3].into(),
+            _ => format!("c{row},1,2,3"),
+        };
         let rows: String = (0..60).map(|at| row(at) + "\n").collect();
         format!("{first}\n{rows}")
     }
 
     #[test]
     fn a_first_line_that_is_no_header_is_refused() {
-        let iris = |row: usize| format!("{}.{},3.5,{}", row % 9, row % 7, row % 3);
-        let flower = |row: usize| format!("{}.5,3.5,{}", row % 9, ["setosa", "virginica"][row % 2]);
-        let month = |row: usize| format!("19{:02}-01,{}", row, row * row % 17);
-        for (text, words) in [
-            (
-                table("60,2,setosa", iris),
-                "looks like a count of rows and columns (60 rows of 3 columns follow)",
-            ),
-            (
-                table("60,2", iris),
-                "write the names of the 3 columns in its place",
-            ),
-            (
-                table("Flowers of 1936", iris),
-                "it has 1 cell, and most lines have more, such as line 2, which has 3",
-            ),
-            (table("sepal,petal", iris), "col.names = NA"),
-            (
-                table("5.1,3.5,0", iris),
-                "looks like a row as those below it; say --no-header",
-            ),
-            (table("5.1,3.5,setosa", flower), "calls the columns 1 to 3"),
-            (table("1899-01,112", month), "looks like a row"),
-            (
-                table("e,x", |row| ["e,x", "p,x", "p,b"][row % 3].into()),
-                "looks like a row",
-            ),
-        ] {
-            let wrong = checked(&text, None).unwrap_err();
-            assert!(wrong.contains(words), "{words}: {wrong}");
-            let first = text.lines().next().unwrap();
-            assert!(
-                wrong.starts_with(&format!("line 1, `{first}`, is ")),
-                "{wrong}"
-            );
+        for [first, kind, words] in rows(
+            "
+            60,2,setosa     | iris    | looks like a count of rows and columns (60 rows of 3 columns follow)
+            60,2            | iris    | write the names of the 3 columns in its place
+            Flowers of 1936 | iris    | it has 1 cell, and most lines have more, such as line 2, which has 3
+            sepal,petal     | iris    | col.names = NA
+            5.1,3.5,0       | iris    | looks like a row as those below it; say --no-header
+            5.1,3.5,setosa  | names   | calls the columns 1 to 3
+            1899-01,112     | months  | looks like a row
+            e,x             | letters | looks like a row
+            ",
+        ) {
+            let wrong = checked(&table(first, kind), None).unwrap_err();
+            wrong.says(&format!("line 1, `{first}`, is  … {words}"));
         }
     }
 
     #[test]
     fn an_odd_header_is_told_and_a_usual_one_is_not() {
-        let iris = |row: usize| format!("{}.{},3.5,{}", row % 9, row % 7, row % 3);
-        let flower = |row: usize| format!("{}.5,3.5,{}", row % 9, ["setosa", "virginica"][row % 2]);
-        for (text, label, note) in [
-            (
-                table("60,2,setosa", iris),
-                Some("setosa"),
-                Some("looks like a count"),
-            ),
-            (table("0,1,2", iris), None, Some("names columns by numbers")),
-            (
-                table("5.1,3.5,label", iris),
-                None,
-                Some("names columns by numbers"),
-            ),
-            (
-                table("x,x,label", iris),
-                None,
-                Some("the columns 1 and 2 are all called `x`"),
-            ),
-            (table("sepal,petal,label", iris), None, None),
-            (
-                table("1990,1991,1992", flower),
-                None,
-                Some("names columns by numbers"),
-            ),
-            (table("0,1,label", flower), None, None),
-            // An index without a name, and what pandas calls such a column.
-            (table(",petal,label", iris), None, None),
-            (
-                table("Month,0", |row| format!("2016-{row:02},{row}.5")),
-                None,
-                None,
-            ),
-            (
-                table("country,2019,2020,2021", |row| format!("c{row},1,2,3")),
-                None,
-                None,
-            ),
-        ] {
-            let notes = checked(&text, label).unwrap_or_else(|wrong| panic!("{wrong}"));
-            assert_eq!(notes.len(), usize::from(note.is_some()), "{notes:?}");
-            assert!(note.is_none_or(|note| notes[0].contains(note)), "{notes:?}");
+        // An index has no name, or 0 where pandas names it.
+        for [first, kind, label, note] in rows(
+            "
+            60,2,setosa            | iris      | setosa | looks like a count
+            0,1,2                  | iris      |        | names columns by numbers
+            5.1,3.5,label          | iris      |        | names columns by numbers
+            x,x,label              | iris      |        | the columns 1 and 2 are all called `x`
+            1990,1991,1992         | names     |        | names columns by numbers
+            sepal,petal,label      | iris      |        |
+            0,1,label              | names     |        |
+            ,petal,label           | iris      |        |
+            Month,0                | decimals  |        |
+            country,2019,2020,2021 | countries |        |
+            ",
+        ) {
+            let label = Some(label).filter(|label| !label.is_empty());
+            let notes = checked(&table(first, kind), label).unwrap();
+            assert_eq!(notes.len(), usize::from(!note.is_empty()), "{notes:?}");
+            notes.join("\n").says(note);
         }
     }
 

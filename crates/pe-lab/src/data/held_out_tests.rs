@@ -55,20 +55,12 @@ fn memory_of_the_training_is_no_help_with_what_is_held_out_of_it() {
     for _ in 0..8_000 {
         letters.push(char::from(b'a' + random(26) as u8));
     }
+    let from_y = "target = 'y'; columns = ['y']";
+    let from_z = "target = 'y'; columns = ['z']";
     let next = "objective = 'next'; train_length = 16";
     for (what, name, text, settings) in [
-        (
-            "a forecast",
-            "a.csv",
-            &numbers,
-            "target = 'y'; columns = ['y']",
-        ),
-        (
-            "classes",
-            "a.csv",
-            &classes,
-            "target = 'y'; columns = ['z']",
-        ),
+        ("a forecast", "a.csv", &numbers, from_y),
+        ("classes", "a.csv", &classes, from_z),
         ("the next character", "a.txt", &letters, next),
         ("masked characters", "a.txt", &letters, ""),
     ] {

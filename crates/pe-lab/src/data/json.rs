@@ -4,45 +4,34 @@ use std::fmt;
 
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use super::numbers;
 use super::quote::shorten;
 use super::rows::Tokens;
 
-/// Any JSON value.
-#[derive(Deserialize)]
-#[serde(untagged)]
-pub(super) enum Json {
-    Text(String),
-    Natural(u64),
-    Negative(i64),
-    Decimal(f64),
-    Boolean(bool),
-    Other(serde_json::Value),
-}
-
-impl Json {
-    /// A string or a number as text, or the kind of anything else.
-    fn token(self) -> Result<String, String> {
-        match self {
-            Self::Text(text) => Ok(text),
-            Self::Natural(number) => Ok(number.to_string()),
-            Self::Negative(number) => Ok(number.to_string()),
-            Self::Decimal(number) => Ok(number.to_string()),
-            Self::Boolean(value) => Err(format!("boolean `{value}`")),
-            Self::Other(value) if value.is_null() => Err("null".into()),
-            Self::Other(value) if value.is_array() => Err("list".into()),
-            Self::Other(_) => Err("map".into()),
-        }
+/// A string or a number as text, or the kind of anything else.
+fn token(value: Value) -> Result<String, String> {
+    match value {
+        Value::String(text) => Ok(text),
+        // As Rust writes it: 1.0 is `1`.
+        Value::Number(number) => Ok(match number.as_f64().filter(|_| number.is_f64()) {
+            Some(decimal) => decimal.to_string(),
+            None => number.to_string(),
+        }),
+        Value::Bool(value) => Err(format!("boolean `{value}`")),
+        Value::Null => Err("null".into()),
+        Value::Array(_) => Err("list".into()),
+        Value::Object(_) => Err("map".into()),
     }
 }
 
 /// The label, group or answer under a key, as a text; of `null` it is empty.
-pub(super) fn word<E: Error>(key: &str, value: Json) -> Result<String, E> {
+pub(super) fn word<E: Error>(key: &str, value: Value) -> Result<String, E> {
     match value {
-        Json::Boolean(value) => Ok(value.to_string()),
-        Json::Other(serde_json::Value::Null) => Ok(String::new()),
-        other => other.token().map_err(|kind| {
+        Value::Bool(value) => Ok(value.to_string()),
+        Value::Null => Ok(String::new()),
+        other => token(other).map_err(|kind| {
             E::custom(format!(
                 "{} is a {kind}, expected a string, a number, true or false",
                 shorten(key)
@@ -64,14 +53,11 @@ pub(super) struct List {
     pub null: Option<usize>,
 }
 
-/// A sequence as JSON holds it.
+/// A sequence as JSON holds it. Under a key that a person named it may be either.
 pub(super) enum Sequence {
     List(List),
     Text(String),
 }
-
-/// A list of tokens or a text, under a key that a person named.
-pub(super) struct Either(pub Sequence);
 
 struct Tokenized;
 
@@ -84,18 +70,20 @@ impl<'de> Visitor<'de> for Tokenized {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<List, A::Error> {
         let mut found = List::default();
-        while let Some(token) = list.next_element::<Json>()? {
+        while let Some(value) = list.next_element::<Value>()? {
             let number = found.tokens.count() + 1;
-            match &token {
-                Json::Text(text) if text.is_empty() => {
+            match &value {
+                Value::String(text) if text.is_empty() => {
                     return Err(A::Error::custom(format!("token {number} is empty")));
                 }
                 // A text is a symbol even where it is a number, but it may say that a number is missing.
-                Json::Text(text) => {
+                Value::String(text) => {
                     found.has_words |= !numbers::number(text).is_some_and(f64::is_nan);
                 }
-                Json::Decimal(number) => found.has_fractions |= number.fract() != 0.0,
-                Json::Other(other) if other.is_null() => {
+                Value::Number(number) => {
+                    found.has_fractions |= number.as_f64().is_some_and(|of| of.fract() != 0.0);
+                }
+                Value::Null => {
                     found.null.get_or_insert(number);
                     found.tokens.push("?");
                     continue;
@@ -104,9 +92,7 @@ impl<'de> Visitor<'de> for Tokenized {
             }
             let wrong =
                 |kind| format!("invalid type: {kind}, expected a token: a string or a number");
-            let text = token
-                .token()
-                .map_err(|kind| A::Error::custom(wrong(kind)))?;
+            let text = token(value).map_err(|kind| A::Error::custom(wrong(kind)))?;
             found.tokens.push(&text);
         }
         Ok(found)
@@ -119,7 +105,7 @@ impl<'de> Deserialize<'de> for List {
     }
 }
 
-impl<'de> Deserialize<'de> for Either {
+impl<'de> Deserialize<'de> for Sequence {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct ListOrText;
         impl<'de> Visitor<'de> for ListOrText {
@@ -137,6 +123,6 @@ impl<'de> Deserialize<'de> for Either {
                 Tokenized.visit_seq(list).map(Sequence::List)
             }
         }
-        deserializer.deserialize_any(ListOrText).map(Either)
+        deserializer.deserialize_any(ListOrText)
     }
 }

@@ -8,13 +8,15 @@ use serde::Deserializer;
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 
 use super::column::Column;
-use super::error::{BadLine, Problem, SHOWN};
-use super::json::{Either, Json, List, Sequence, word};
+use super::error::Problem;
+use super::json::{List, Sequence, word};
 use super::limits::MAX_COLUMNS;
+use super::numbered::Numbered;
 use super::quote::shorten;
 use super::reading::{Reading, TokenKind};
 use super::records::check_lines;
 use super::rows::{Collector, Labels, Tokens};
+use super::untaken::Untaken;
 
 /// The key of the prompt, where answers are written, unless another is named.
 const PROMPT: &str = "prompt";
@@ -141,37 +143,29 @@ pub(super) fn columns(
         )));
     }
     check_lines(text)?;
-    let (mut keys, mut columns, mut places) = (Vec::new(), Vec::new(), HashMap::new());
-    let (mut bad, mut shown) = (0, Vec::new());
+    let (mut keys, mut columns) = (Numbered::default(), Vec::<Column>::new());
+    let mut untaken = Untaken::default();
     for (line, text) in lines(text) {
         match cells(text) {
             Ok(cells) => {
                 for (key, cell) in cells {
-                    let place = *places.entry(key).or_insert_with_key(|key| {
-                        keys.push(key.clone());
-                        columns.push(Column::new(key));
-                        keys.len() - 1
-                    });
+                    let place = keys.of(&key) as usize;
+                    if place == columns.len() {
+                        columns.push(Column::new(&key));
+                    }
                     columns[place].add(line, cell.trim(), true);
                 }
             }
-            Err(what) => {
-                bad += 1;
-                shown.extend((bad <= SHOWN).then_some(BadLine { line, what }));
-            }
+            Err(what) => untaken.reject(line, || what),
         }
-        if keys.len() > MAX_COLUMNS {
-            let columns = keys.len();
+        if columns.len() > MAX_COLUMNS {
+            let columns = columns.len();
             return Err(Problem::TooManyColumns { line, columns });
         }
     }
-    match keys.is_empty() {
-        true => Err(Problem::Lines {
-            count: bad,
-            shown,
-            can_skip: false,
-        }),
-        false => Ok((keys, columns)),
+    match columns.is_empty() {
+        true => Err(untaken.problem(false)),
+        false => Ok((keys.names(), columns)),
     }
 }
 
@@ -216,7 +210,7 @@ fn cells(line: &str) -> Result<Vec<(String, String)>, String> {
         fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
             let mut known = HashSet::new();
             let mut cells = Vec::new();
-            while let Some((key, value)) = map.next_entry::<String, Json>()? {
+            while let Some((key, value)) = map.next_entry::<String, serde_json::Value>()? {
                 if !known.insert(key.clone()) {
                     return Err(A::Error::custom(format!(
                         "duplicate field {}",
@@ -434,8 +428,7 @@ impl<'de> Visitor<'de> for Keys<'_> {
                     return twice(&key);
                 }
                 let sequence = if self.text.is_some() {
-                    map.next_value::<Option<Either>>()?
-                        .map(|Either(either)| either)
+                    map.next_value::<Option<Sequence>>()?
                 } else if LISTS.contains(&key.as_str()) {
                     map.next_value::<Option<List>>()?.map(Sequence::List)
                 } else {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::alike::Alike;
-use super::describe::{UNKNOWN, check_unknown, describe, most_frequent, tested};
+use super::describe::{UNKNOWN, check_unknown, describe, tested};
 use super::epochs::{Epochs, steps};
 use super::error::Problem;
 use super::measured::{Measured, Scale};
@@ -27,6 +27,7 @@ use super::split::{Bin, HeldOut, Split};
 use super::target::Target;
 use super::times::{Times, Unit};
 use super::vocabulary::{check_answers, vocabulary};
+use crate::task::floor::most_frequent_share;
 use crate::task::{Answer, Generation, Input, Measure, Prompted, Readout, Sample, Task, TestRows};
 use apart::{apart, key};
 
@@ -427,14 +428,11 @@ impl Task for Labelled {
         let mut parts = [&self.division.inside, &self.division.beyond].into_iter();
         let part = parts.find(|part| part.iter().any(|bin| bin.length == length));
         part.map_or(0.0, |part| {
-            let label = |row| self.sequences.label(row);
+            let label = |row: usize| self.sequences.label(row);
             let tested = part.iter().flat_map(|bin| &bin.rows);
             match self.target() {
                 Some(target) => target.floor(tested.map(|row| self.values[label(*row)])),
-                None => {
-                    let (tested, most) = most_frequent(label, part);
-                    most as f64 / tested as f64
-                }
+                None => most_frequent_share(tested.map(|row| label(*row))),
             }
         })
     }

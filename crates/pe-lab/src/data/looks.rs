@@ -158,48 +158,38 @@ fn table(lines: &[&str]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::testing::Says;
+    use crate::data::testing::{Says, rows};
 
     #[test]
     fn a_file_is_told_what_it_looks_like_and_what_to_do() {
+        for [text, what] in rows(
+            r#"
+            a;b;c;d;e⏎1;2;3;4;5⏎                             | 5 columns separated by `;` (`a`, `b`, `c`, `d`, `e`)
+            name,text⏎1,"a, b"⏎                              | 2 columns separated by `,`
+            Well, one⏎and two⏎and, well, three⏎              | a plain text: call it NAME.txt
+            {⏎  "a": 1⏎}⏎                                    | JSON, which is read as lines
+            [1,1,1,1,1,1,1,1,1,]                             | JSON, which is read as lines
+            >a x⏎ACGT⏎                                       | FASTA: call it NAME.fasta
+            @a x⏎ACGT⏎+⏎IIII⏎                                | FASTQ: call it NAME.fastq
+            % a remark⏎@relation r⏎@attribute a numeric⏎@data⏎1 | ARFF: call it NAME.arff
+            @relation r⏎@frequency yearly⏎@data⏎T1:1,2       | series to forecast, each on a line (.tsf), which is not read
+            "#,
+        ) {
+            looks(text.as_bytes()).says(what);
+        }
         let long = "x,y\n".repeat(30_000);
+        let cut = &long.as_bytes()[..LOOKED_AT as usize + 1];
         let tar = [vec![b'a'; 257], b"ustar\0".to_vec()].concat();
-        let json = format!("[{}]", "1,".repeat(9));
-        let cases: [(&[u8], &str); 20] = [
+        let blanks = b"  1.0   2.5e+00  3\n 10.0   2.5e-01  3\n";
+        let marked = b"\xef\xbb\xbf{\"a\": 1}\r\n\n{\"a\": 2}\n";
+        let cases: [(&[u8], &str); 11] = [
             (
-                b"  1.0   2.5e+00  3\n 10.0   2.5e-01  3\n",
+                blanks,
                 "3 columns separated by blanks (`1.0`, `2.5e+00`, `3`)",
             ),
-            (
-                b"@relation r\n@attribute series_name string\n@frequency yearly\n@data\nT1:1,2\n",
-                "series to forecast, each on a line (.tsf), which is not read",
-            ),
-            (
-                b"a;b;c;d;e\r\n1;2;3;4;5\r\n",
-                "5 columns separated by `;` (`a`, `b`, `c`, `d`, `e`)",
-            ),
             (b"a\tb\n1\t2\n", "2 columns separated by tabs"),
-            (b"name,text\n1,\"a, b\"\n", "2 columns separated by `,`"),
-            (
-                &long.as_bytes()[..LOOKED_AT as usize + 1],
-                "2 columns separated by `,`",
-            ),
-            (
-                b"Well, one\nand two\nand, well, three\n",
-                "a plain text: call it NAME.txt",
-            ),
-            (
-                b"\xef\xbb\xbf{\"a\": 1}\n\n{\"a\": 2}\n",
-                "JSON lines: call it NAME.jsonl",
-            ),
-            (b"{\n  \"a\": 1\n}\n", "JSON, which is read as lines"),
-            (json.as_bytes(), "JSON, which is read as lines"),
-            (b">a x\nACGT\n", "FASTA: call it NAME.fasta"),
-            (
-                b"% a remark\n@relation r\n@attribute a numeric\n@data\n1\n",
-                "ARFF: call it NAME.arff",
-            ),
-            (b"@a x\nACGT\n+\nIIII\n", "FASTQ: call it NAME.fastq"),
+            (cut, "2 columns separated by `,`"),
+            (marked, "JSON lines: call it NAME.jsonl"),
             (b"PAR1\x15\x04\x15\x20", "it is a Parquet file"),
             (b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n", "it is a PDF"),
             (&tar, "a tar archive"),
@@ -209,11 +199,10 @@ mod tests {
             (b" \n", "it is empty"),
         ];
         for (bytes, what) in cases {
-            let said = looks(bytes);
-            assert!(said.contains(what), "{what}: {said}");
+            looks(bytes).says(what);
         }
-        let said = looks(&packed::pack(b"a;b\n1;2\n"));
-        said.says("NAME.csv.gz; it looks like a table of 2 columns");
-        assert!(looks(b"\x1f\x8b\x08").contains("nothing can be unpacked"));
+        let packed = packed::pack(b"a;b\n1;2\n");
+        looks(&packed).says("NAME.csv.gz; it looks like a table of 2 columns");
+        looks(b"\x1f\x8b\x08").says("nothing can be unpacked");
     }
 }

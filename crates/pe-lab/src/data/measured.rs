@@ -182,6 +182,7 @@ impl Measured {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::testing::{Says, vectors};
 
     #[test]
     fn numbers_are_standardized_and_missing_ones_are_marked() {
@@ -190,23 +191,17 @@ mod tests {
         let steps = [[1.0, 10.0], [3.0, f64::NAN]];
         let measured = of(steps.concat()).unwrap();
         assert_eq!(measured.width(), 5);
-        let Input::Vectors { width: 5, values } = measured.input(steps.iter().map(|s| &s[..]))
-        else {
-            panic!("vectors")
-        };
-        let rows: Vec<&[f32]> = values.chunks(5).collect();
+        let input = measured.input(steps.iter().map(|s| &s[..]));
+        let (width, values) = vectors(&input);
+        let rows: Vec<&[f32]> = values.chunks(width).collect();
         assert_eq!(rows[0], [0.0, 0.0, 0.0, 0.0, -1.0]);
         assert_eq!(rows[1], [-1.0, 0.0, 0.0, 0.0, 0.0]);
         assert_eq!(rows[2], [1.0, 0.0, 0.0, 1.0, 0.0]);
         assert_eq!(rows[3], [0.0, 0.0, 0.0, 0.0, 1.0]);
         let whole = of(vec![1.0, 10.0, 3.0, 10.0]).unwrap();
         assert_eq!(whole.width(), 3);
-        assert!(
-            whole
-                .input_of(&["1 ?"])
-                .unwrap_err()
-                .contains("without missing values")
-        );
+        let wrong = whole.input_of(&["1 ?"]).unwrap_err();
+        wrong.says("without missing values");
         assert!(of(vec![1.0]).is_err());
     }
 }

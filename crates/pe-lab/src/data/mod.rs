@@ -116,6 +116,7 @@ pub use task::{DataTask, is_own};
 
 use crate::task::{Language, NextToken, Sample, Task};
 use class_table::ClassTable;
+use error::of;
 use folds::labelled;
 use labelled::Labelled;
 use open::{checked_format, classes, open, rows_of};
@@ -161,20 +162,14 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
     let beside = source.with_test_beside().filter(|_| !is_text);
     let found = beside.is_some();
     let source = beside.as_ref().unwrap_or(source);
-    let Source {
-        file,
-        folds,
-        reading,
-        known,
-        ..
-    } = source;
+    let (file, reading) = (&source.file, &source.reading);
     let entry = source.entry(file);
     if source.tokenizer.is_some() || format.is_windowed(reading) {
-        return windowed(source, format, known.as_ref()).map_err(of(file));
+        return windowed(source, format).map_err(of(file));
     }
     let (format, spec, text) = open(&entry, reading).map_err(of(file))?;
     let mut spec = DataSpec {
-        folds: *folds,
+        folds: source.folds,
         ..DataSpec::new(spec, format, reading)
     };
     let (made, description) = if format == Format::Series {
@@ -196,20 +191,7 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
         let (tasks, description) = of_rows(source, found, &text, &mut spec)?;
         (Made::Rows(tasks), description)
     };
-    Ok(DataTask {
-        spec,
-        source: source.clone(),
-        description,
-        private: vec![file.clone()],
-        packed: Vec::new(),
-        made,
-    })
-}
-
-/// Says of which file a problem is.
-fn of(path: &Path) -> impl FnOnce(Problem) -> DataError {
-    let path = path.to_path_buf();
-    move |problem| DataError { path, problem }
+    Ok(DataTask::of_file(source, spec, description, made))
 }
 
 /// The tasks of labelled rows, and a description of them. `is_beside` says that nobody named the file of the rows to test on. Its
@@ -220,16 +202,10 @@ fn of_rows(
     text: &str,
     spec: &mut DataSpec,
 ) -> Result<(Vec<Arc<Labelled>>, Vec<String>), DataError> {
-    let Source {
-        file,
-        test,
-        reading,
-        labels,
-        ..
-    } = source;
+    let (file, test, reading) = (&source.file, &source.test, &source.reading);
     let mut collector = Collector::new(reading);
     let (format, needed) = (spec.format, Labels::Needed);
-    let table = labels.as_ref().map(|file| source.entry(file));
+    let table = source.labels.as_ref().map(|file| source.entry(file));
     let table = classes(table.as_ref(), format, reading).map_err(of(file))?;
     let table = table.as_ref();
     let notes = rows_of(file, format, text, reading, needed, table, &mut collector);
@@ -252,7 +228,7 @@ fn of_rows(
         spec.test = Some(kept);
     }
     notes.extend(table.map_or(Vec::new(), ClassTable::describe));
-    if let Some(file) = labels {
+    if let Some(file) = &source.labels {
         spec.labels = Some(spec_of(source, file).map_err(of(file))?);
     }
     let mut rows = collector.finish();
@@ -294,8 +270,8 @@ fn refuse_other_tests(source: &Source, held_out: &str) -> Result<(), Problem> {
 }
 
 /// The task of a file that is read window by window, or by a tokenizer.
-fn windowed(source: &Source, format: Format, known: Option<&Known>) -> Result<DataTask, Problem> {
-    let Source { file, reading, .. } = source;
+fn windowed(source: &Source, format: Format) -> Result<DataTask, Problem> {
+    let (file, reading, known) = (&source.file, &source.reading, source.known.as_ref());
     let (name, entry) = (name_of(file), source.entry(file));
     let vocabulary = known.and_then(|known| known.vocabulary);
     let is_next_text = format == Format::Text && reading.is_next() && reading.tokens.is_none();
@@ -331,14 +307,8 @@ fn windowed(source: &Source, format: Format, known: Option<&Known>) -> Result<Da
         },
         ..DataSpec::new(kept, format, reading)
     };
-    Ok(DataTask {
-        spec,
-        source: source.clone(),
-        description,
-        private: vec![file.clone()],
-        packed: Vec::new(),
-        made: Made::Next(Arc::new(task)),
-    })
+    let made = Made::Next(Arc::new(task));
+    Ok(DataTask::of_file(source, spec, description, made))
 }
 
 /// What is said of a text that may be a table.

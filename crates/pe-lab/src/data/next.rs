@@ -229,11 +229,13 @@ fn task(
     check_train_length(train_length).map_err(Problem::Reading)?;
     let token = about.token.clone();
     let task = NextToken::new(about, tokens, vocabulary, train_length)?;
-    let task = task.map_err(|short| Problem::TooFewTokens {
-        token,
-        tokens: short.tokens,
-        needed: short.needed,
-        train_length,
+    let task = task.map_err(|short| {
+        Problem::Other(format!(
+            "has {} {token}s, too few to train and test on windows of {train_length}; it takes at least {}, or a shorter \
+             --train-length",
+            grouped(short.tokens),
+            grouped(short.needed)
+        ))
     })?;
     let lines = task.describe();
     Ok((task, lines))
@@ -324,12 +326,7 @@ mod tests {
             ("a.bin", &good, BYTES, "--tokens u16"),
             ("a.bin", &good, U32, wide),
             ("a.bin", &good[..1_200], U16, "600 tokens … 730"),
-            (
-                "a.npy",
-                &of("<f4", "(1500,)"),
-                SHORT,
-                "numbers of the type <f4",
-            ),
+            ("a.npy", &of("<f4", "(1500,)"), SHORT, "of the type <f4"),
             ("a.npy", &of("<u2", "(30, 100)"), SHORT, "shape (30, 100)"),
             ("a.npy", &of(">u2", "(3000,)"), SHORT, ">u2"),
             ("a.npy", &of("<u2", "(3001,)"), SHORT, "holds 3,001 ids"),
@@ -378,17 +375,9 @@ mod tests {
             ("", SHORT, "empty"),
             (&"ab".repeat(364), SHORT, "728 characters … 730"),
             (&new, SHORT, "100 % of the characters"),
-            (
-                &text,
-                "train_length = 7",
-                "--train-length is 7; it takes from 8 to 512",
-            ),
+            (&text, "train_length = 7", "is 7; it takes from 8 to 512"),
             (&text, "train_length = 513", "--train-length is 513"),
-            (
-                &text,
-                "train_length = 16; tokens = 'words'",
-                "--tokens words",
-            ),
+            (&text, "tokens = 'words'", "--tokens words"),
         ] {
             read("a.txt", text.as_bytes(), settings)
                 .unwrap_err()

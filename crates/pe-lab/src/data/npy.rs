@@ -26,24 +26,17 @@ pub(super) fn header(file: &mut impl Read) -> Result<(u64, usize, Option<usize>)
     if start[..6] != *MAGIC {
         return Err(damaged());
     }
-    let (before, length) = match start[6] {
-        1 => (
-            10,
-            usize::from(u16::from_le_bytes([bytes(1)?[0], bytes(1)?[0]])),
-        ),
-        2 | 3 => {
-            let length = bytes(4)?;
-            (
-                12,
-                u32::from_le_bytes([length[0], length[1], length[2], length[3]]) as usize,
-            )
-        }
+    let of_length = match start[6] {
+        1 => 2,
+        2 | 3 => 4,
         version => {
             return Err(Problem::Ids(format!(
                 "is of version {version} of numpy's format; 1 to 3 can be read"
             )));
         }
     };
+    let length = bytes(of_length)?;
+    let length = (length.iter().rev()).fold(0, |sum, byte| sum << 8 | usize::from(*byte));
     if length > MOST {
         return Err(damaged());
     }
@@ -61,7 +54,7 @@ pub(super) fn header(file: &mut impl Read) -> Result<(u64, usize, Option<usize>)
             "holds an array of the shape ({shape}); token ids are in one row (in numpy: ids.reshape(-1))"
         )));
     };
-    Ok(((before + length) as u64, width, Some(count)))
+    Ok(((8 + of_length + length) as u64, width, Some(count)))
 }
 
 /// The bytes of a number of this type.

@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 
 use super::*;
-use crate::data::testing::{Says, check_prepared, file, read, settings, source, tested};
-use crate::task::Input;
+use crate::data::testing::{Says, check_prepared, file, load, read, source, tested, vectors};
 
 /// Rows of three numbers, rising or falling, with a class.
 fn table(rows: usize) -> String {
@@ -45,9 +44,7 @@ fn cells_that_are_numbers_are_read_as_numbers() {
     let task = data.task();
     assert_eq!((task.vocabulary(), task.vector_width()), (0, Some(2)));
     let set = task.test_set(3);
-    let Input::Vectors { width: 2, values } = &set[0].input else {
-        panic!("{:?}", set[0])
-    };
+    let (_, values) = vectors(&set[0].input);
     // BOS, three numbers, EOS.
     let edges: Vec<f32> = values.iter().skip(1).step_by(2).copied().collect();
     assert_eq!(edges, [-1.0, 0.0, 0.0, 0.0, 1.0]);
@@ -113,14 +110,12 @@ fn a_missing_number_is_marked_and_never_moved() {
     assert_eq!(task.vector_width(), Some(3));
     let trained = (0..4).flat_map(|step| task.train_batch(1, step, 16));
     let all: Vec<_> = trained.chain(task.test_set(3)).collect();
-    let missing = all.iter().filter_map(|sample| match &sample.input {
-        Input::Vectors { width: 3, values } => {
-            let marks: Vec<f32> = values.iter().skip(1).step_by(3).copied().collect();
-            marks.contains(&1.0).then_some(marks)
-        }
-        _ => None,
-    });
-    let missing: Vec<_> = missing.collect();
+    let marks = |sample: &Sample| -> Vec<f32> {
+        let (width, values) = vectors(&sample.input);
+        values.iter().skip(1).step_by(width).copied().collect()
+    };
+    let mut missing: Vec<_> = all.iter().map(marks).collect();
+    missing.retain(|marks| marks.contains(&1.0));
     assert!(!missing.is_empty());
     let third = [0.0, 0.0, 1.0, 0.0, 0.0];
     assert!(missing.iter().all(|marks| *marks == third));
@@ -176,13 +171,8 @@ fn the_test_beside_the_training_is_used_and_that_is_said() {
     DataTask::load(&train).unwrap().says(
         "it is read as a plain text, and looks like a table of 4 columns separated by blanks … --label COLUMN, and --no-header",
     );
-    let rows = Source {
-        reading: settings("no_header = true; label = '4'"),
-        ..Source::from(train.as_path())
-    };
-    DataTask::read(&rows)
-        .unwrap()
-        .says("tested on the rows of Slopes_TEST.txt");
+    let rows = load(&train, "no_header = true; label = '4'").unwrap();
+    rows.says("tested on the rows of Slopes_TEST.txt");
 }
 
 #[test]
@@ -253,10 +243,8 @@ fn other_files_are_predicted_in_the_same_patches() {
     let other = file(folder.path(), "b.ts", series(5, 60));
     let data = DataTask::read(&source).unwrap();
     let new = data.to_predict(NAME, &other).unwrap();
-    let Input::Vectors { width, values } = &new.samples[0].input else {
-        panic!("vectors")
-    };
-    assert_eq!((*width, values.len()), (9, 9 * 4)); // two patches, BOS and EOS
+    let (width, values) = vectors(&new.samples[0].input);
+    assert_eq!((width, values.len()), (9, 9 * 4)); // two patches, BOS and EOS
 }
 
 #[test]
@@ -304,8 +292,7 @@ fn lists_of_numbers_are_decided_as_tables_are() {
     let more = r#"{"label": "up", "tokens": [1, 2, 3]}"#;
     let more = file(folder.path(), "more.jsonl", more);
     let more = data.to_predict("data", &more).unwrap();
-    let input = &more.samples[0].input;
-    assert!(matches!(input, Input::Vectors { width: 2, .. }));
+    assert_eq!(vectors(&more.samples[0].input).0, 2);
 }
 
 #[test]

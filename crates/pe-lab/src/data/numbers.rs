@@ -93,18 +93,6 @@ mod tests {
     }
 
     #[test]
-    fn a_step_has_as_many_numbers_as_there_are_channels() {
-        assert_eq!(step("1 -2", 2), Ok(vec![1.0, -2.0]));
-        assert!(step("1 ?", 2).unwrap()[1].is_nan());
-        assert!(
-            step("1", 2)
-                .unwrap_err()
-                .contains("`1` has 1 numbers, and every step before it 2")
-        );
-        assert!(step("inf", 1).unwrap_err().contains("`inf` is no number"));
-    }
-
-    #[test]
     fn the_scale_is_mean_and_deviation() {
         assert_eq!(standard(&[1.0, 3.0]), (2.0, 1.0));
         assert_eq!(standard(&[7.0, 7.0]), (7.0, 1.0));

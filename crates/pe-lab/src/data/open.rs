@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use super::class_table::ClassTable;
-use super::error::{BadLine, Problem, SHOWN};
+use super::error::Problem;
 use super::format::{Format, delimiter, is_columnar, is_json_lines, is_text_by_flag};
 use super::limits::MAX_BYTES;
 use super::reading::{Reading, TokenKind};
@@ -14,6 +14,7 @@ use super::rows::{Collector, Labels};
 use super::series::read_long;
 use super::sheet::Form;
 use super::spec::{FileSpec, name_of};
+use super::untaken::Untaken;
 use super::{arff, binary, columnar, csv, fasta, jsonl, looks, packed, ts};
 use crate::door::{Entry, bytes_of};
 
@@ -141,26 +142,20 @@ fn decode(bytes: Vec<u8>) -> Result<String, Problem> {
 
 /// Names the lines that are not UTF-8.
 fn not_utf8(bytes: &[u8]) -> Problem {
-    let (mut count, mut shown) = (0, Vec::new());
+    let mut untaken = Untaken::default();
     for (line, bytes) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
         if let Err(error) = std::str::from_utf8(bytes) {
-            count += 1;
-            if shown.len() < SHOWN {
-                let at = error.valid_up_to();
-                let what = format!(
+            let at = error.valid_up_to();
+            untaken.reject(line, || {
+                format!(
                     "byte {} of the line, 0x{:02x}, is not UTF-8; save the file as UTF-8",
                     at + 1,
                     bytes[at]
-                );
-                shown.push(BadLine { line, what });
-            }
+                )
+            });
         }
     }
-    Problem::Lines {
-        count,
-        shown,
-        can_skip: false,
-    }
+    untaken.problem(false)
 }
 
 /// The table of classes of a file of this format, if `--labels` names one.
@@ -202,6 +197,7 @@ pub(super) fn rows_of(
     classes: Option<&ClassTable>,
     collector: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
+    check_lines(text)?;
     let mut notes = match format {
         Format::Csv | Format::JsonLines if reading.id.is_some() => read_long(
             text,
@@ -211,18 +207,9 @@ pub(super) fn rows_of(
             classes,
             collector,
         )?,
-        Format::JsonLines => {
-            check_lines(text)?;
-            jsonl::read(text, reading, labels, collector)?
-        }
-        Format::Ts => {
-            check_lines(text)?;
-            ts::read(text, labels, collector)?
-        }
-        Format::Arff => {
-            check_lines(text)?;
-            arff::read(text, labels, collector)?
-        }
+        Format::JsonLines => jsonl::read(text, reading, labels, collector)?,
+        Format::Ts => ts::read(text, labels, collector)?,
+        Format::Arff => arff::read(text, labels, collector)?,
         Format::Fasta => fasta::read(text, labels, classes, collector)?,
         _ => csv::read(text, reading, delimiter(path), labels, collector)?,
     };

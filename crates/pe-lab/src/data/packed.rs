@@ -87,7 +87,8 @@ pub(super) fn pack(bytes: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::testing::{Says, settings};
+    use crate::data::DataTask;
+    use crate::data::testing::{Says, read};
 
     fn said(bytes: &[u8], most: u64) -> String {
         unpack(bytes, most).unwrap_err().to_string()
@@ -122,57 +123,49 @@ mod tests {
     /// Tells rows of two classes apart, packed and as they are.
     #[test]
     fn a_packed_file_is_read_as_the_one_in_it() {
-        use crate::data::{DataTask, Reading, Source};
-        let folder = tempfile::tempdir().unwrap();
-        let load = |name: &str, content: &[u8], reading: &Reading| {
-            let file = folder.path().join(name);
-            std::fs::write(&file, content).unwrap();
-            let reading = reading.clone();
-            DataTask::read(&Source {
-                reading,
-                ..Source::from(file.as_path())
-            })
-        };
         let table = (0..40).map(|i| format!("x,a b {i}\ny,b a {i}\n"));
         let table = format!("label,text\n{}", table.collect::<String>());
         let records = (0..40).map(|i| format!(">{i} x\nAC{0}\n>{i} y\nCA{0}\n", "G".repeat(i)));
         let text = "The cat sat on the mat, and the dog did not. ".repeat(200);
-        let next = |tokens: &str| settings(&format!("objective = 'next'; {tokens}"));
-        for (name, content, reading) in [
-            ("rows.csv", table.clone(), Reading::default()),
-            ("rows.TSV", table.replace(',', "\t"), Reading::default()),
-            ("dna.fasta", records.collect(), Reading::default()),
-            ("a.md", text.clone(), next("")),
-            ("a.txt", text.clone(), next("tokens = 'bytes'")),
-            ("a.rst", text.clone(), next("tokens = 'characters'")),
-            ("a", text.clone(), next("tokens = 'bytes'")),
+        let next = "objective = 'next'";
+        let bytes = "objective = 'next'; tokens = 'bytes'";
+        let characters = "objective = 'next'; tokens = 'characters'";
+        for (name, content, settings) in [
+            ("rows.csv", table.clone(), ""),
+            ("rows.TSV", table.replace(',', "\t"), ""),
+            ("dna.fasta", records.collect(), ""),
+            ("a.md", text.clone(), next),
+            ("a.txt", text.clone(), bytes),
+            ("a.rst", text.clone(), characters),
+            ("a", text.clone(), bytes),
         ] {
-            let plain = load(name, content.as_bytes(), &reading).unwrap();
+            let plain = read(name, &content, settings).unwrap();
             let named = format!("{name}.gz");
             let bytes = pack(content.as_bytes());
-            let packed = load(&named, &bytes, &reading).unwrap();
+            let packed = read(&named, &bytes, settings).unwrap();
             assert_eq!(packed.spec().sha256, crate::data::digest(&bytes), "{name}");
             assert_eq!(packed.spec().format, plain.spec().format, "{name}");
             assert_eq!(packed.labels(), plain.labels(), "{name}");
             let batch = |data: &DataTask| format!("{:?}", data.task().train_batch(1, 0, 8));
             assert_eq!(batch(&packed), batch(&plain), "{name}");
-            let error = load(&named, &bytes[..bytes.len() - 9], &reading).unwrap_err();
-            let said = error.to_string();
-            assert!(
-                said.contains(&named) && said.contains("ends too early"),
-                "{said}"
-            );
+            let error = read(&named, &bytes[..bytes.len() - 9], settings).unwrap_err();
+            error.says(&format!("{named} … ends too early"));
         }
-        let said = load("a.tar.gz", &pack(b"a\0b"), &next("tokens = 'characters'"));
-        assert!(said.unwrap_err().to_string().contains("byte 2 is 0x00"));
-        let said = load("ids.npy.gz", &pack(b"\x93NUMPY"), &next("")).unwrap_err();
-        assert!(said.to_string().contains("unpack it with gunzip"), "{said}");
-        let labelled = settings("label = 'x'");
-        let said = load("a.fasta", b">a x\nACGT\n", &labelled).unwrap_err();
-        said.to_string().says("--label is not about FASTA");
-        let said = load("a.dat", table.as_bytes(), &Reading::default()).unwrap_err();
-        said.to_string()
-            .says("a table of 2 columns separated by `,`");
+        let gunzip = "unpack it with gunzip";
+        let columns = "a table of 2 columns separated by `,`";
+        for (name, bytes, settings, said) in [
+            ("a.tar.gz", &pack(b"a\0b")[..], characters, "byte 2 is 0x00"),
+            ("ids.npy.gz", &pack(b"\x93NUMPY"), next, gunzip),
+            (
+                "a.fasta",
+                b">a x\nACGT\n",
+                "label = 'x'",
+                "--label is not about FASTA",
+            ),
+            ("a.dat", table.as_bytes(), "", columns),
+        ] {
+            read(name, bytes, settings).unwrap_err().says(said);
+        }
     }
 
     #[test]

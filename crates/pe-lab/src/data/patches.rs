@@ -42,7 +42,6 @@ pub(super) fn joined(steps: &[String], of_patch: usize, channels: usize) -> Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::testing::settings;
 
     #[test]
     fn the_last_patch_is_filled_with_missing_values() {
@@ -52,13 +51,5 @@ mod tests {
         let empty: Vec<String> = ["1", "", "3"].map(String::from).into();
         assert_eq!(joined(&empty, 2, 1), ["1 ?", "3 ?"]);
         assert!(joined(&[], 4, 1).is_empty());
-    }
-
-    #[test]
-    fn a_patch_has_from_2_to_64_steps() {
-        for (steps, fits) in [(0, false), (1, false), (2, true), (64, true), (65, false)] {
-            let reading = settings(&format!("patch = {steps}"));
-            assert_eq!(check(&reading).is_ok(), fits, "{steps}");
-        }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::class_table::ClassTable;
 use super::csv;
-use super::error::{DataError, Problem};
+use super::error::{DataError, Problem, of};
 use super::format::{Format, delimiter};
 use super::labelled::Labelled;
 use super::numbers::finite;
@@ -13,7 +13,7 @@ use super::open::{classes as classes_of, open, rows_of};
 use super::prediction::{ToPredict, Truth, open_answer};
 use super::quote::grouped;
 use super::reading::{Reading, TokenKind};
-use super::rows::{Collector, Labels, Rows, UNLABELLED};
+use super::rows::{Collector, Labels, Row, Rows, UNLABELLED};
 use super::sheet::Form;
 use super::task::{DataTask, Made};
 use super::texts::{self, Part};
@@ -30,10 +30,6 @@ impl DataTask {
     ///
     /// A [`DataError`] says what is wrong with the file, or that this data is a text.
     pub fn to_predict(&self, task: &str, file: &Path) -> Result<ToPredict, DataError> {
-        let of = |path: &Path| {
-            let path = path.to_path_buf();
-            move |problem| DataError { path, problem }
-        };
         match &self.made {
             Made::Rows(tasks) => {
                 let known = tasks.iter().find(|known| known.name() == task);
@@ -114,11 +110,10 @@ impl DataTask {
     }
 }
 
-/// Rows that were read from another file or folder.
+/// Rows that were read from another file or folder, all of them with names.
 struct Found {
     rows: Rows,
     about: &'static str,
-    names: Vec<String>,
     notes: Vec<String>,
 }
 
@@ -135,16 +130,13 @@ fn of_file(
         rows.ask_numbers();
     }
     let notes = rows_of(file, format, &text, reading, labels, classes, &mut rows)?;
-    let (names, count) = (rows.names(), rows.len());
-    Ok(Found {
-        rows: rows.finish(),
-        about: if names.is_empty() { "row" } else { "series" },
-        names: match names.is_empty() {
-            true => (1..=count).map(|row| row.to_string()).collect(),
-            false => names,
-        },
-        notes,
-    })
+    let mut rows = rows.finish();
+    let mut about = "series";
+    if rows.names.is_empty() {
+        about = "row";
+        rows.names = (1..=rows.rows.len()).map(|row| row.to_string()).collect();
+    }
+    Ok(Found { rows, about, notes })
 }
 
 /// The texts of a folder, each of them a row.
@@ -153,22 +145,18 @@ fn of_folder(folder: &Path, reading: &Reading, labels: &[String]) -> Result<Foun
     let (name, mut rows) = (Path::new(&part.name), Collector::new(reading));
     let (form, labels) = (Format::JsonLines, Labels::IfAny);
     let notes = rows_of(name, form, &part.text, reading, labels, None, &mut rows);
-    Ok(Found {
-        notes: notes.map_err(|problem| part.by_file(problem))?,
-        rows: rows.finish(),
-        about: "file",
-        names: part.names(),
-    })
+    let notes = notes.map_err(|problem| part.by_file(problem))?;
+    let (names, about) = (part.names(), "file");
+    let rows = Rows {
+        names,
+        ..rows.finish()
+    };
+    Ok(Found { rows, about, notes })
 }
 
 /// What there is to predict of these rows.
 fn to_predict(task: &Arc<Labelled>, found: Found) -> Result<ToPredict, Problem> {
-    let Found {
-        mut rows,
-        about,
-        names,
-        mut notes,
-    } = found;
+    let (mut rows, mut notes) = (found.rows, found.notes);
     match (task.times(), &rows.times) {
         (Some(unit), Some(times)) => unit.check(times)?,
         (Some(_), None) => {
@@ -178,14 +166,7 @@ fn to_predict(task: &Arc<Labelled>, found: Found) -> Result<ToPredict, Problem> 
         }
         (None, _) => notes.extend(rows.settle_times(true)),
     }
-    let Rows {
-        rows,
-        words,
-        labels,
-        times,
-        ..
-    } = rows;
-    let times = task.times().zip(times.as_ref());
+    let times = task.times().zip(rows.times.as_ref());
     let truth = |label: &String| {
         let label = Some(label).filter(|label| *label != UNLABELLED)?;
         match (task.causal(), task.target()) {
@@ -194,8 +175,9 @@ fn to_predict(task: &Arc<Labelled>, found: Found) -> Result<ToPredict, Problem> 
             (false, Some(_)) => finite(label).map(Truth::Number),
         }
     };
-    let sample = |(row, tokens): (usize, &[u32])| {
-        let words = tokens.iter().map(|token| words[*token as usize].as_str());
+    let all = || rows.rows.iter();
+    let sample = |(row, Row { tokens, .. }): (usize, &Row)| {
+        let words = (tokens.iter()).map(|token| rows.words[*token as usize].as_str());
         let input = task.encode(&words.collect::<Vec<_>>());
         let input =
             input.map_err(|what| Problem::Test(format!("row {}: {what}", grouped(row + 1))))?;
@@ -207,16 +189,14 @@ fn to_predict(task: &Arc<Labelled>, found: Found) -> Result<ToPredict, Problem> 
         })
     };
     Ok(ToPredict {
-        about,
-        names,
-        samples: rows
-            .iter()
-            .map(|row| &row.tokens[..])
+        about: found.about,
+        samples: all()
             .enumerate()
             .map(sample)
             .collect::<Result<_, Problem>>()?,
-        from: task.target().map(|target| vec![target.mean; rows.len()]),
-        truth: rows.iter().map(|row| truth(&labels[row.label])).collect(),
+        from: task.target().map(|target| vec![target.mean; all().len()]),
+        truth: all().map(|row| truth(&rows.labels[row.label])).collect(),
+        names: rows.names,
         notes,
     })
 }

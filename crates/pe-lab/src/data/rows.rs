@@ -1,7 +1,6 @@
 //! Collects labelled token sequences, and the rows that cannot be used.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 
 use super::error::Problem;
 use super::header::list;
@@ -43,6 +42,8 @@ pub(super) struct Rows {
     pub targets: Option<Vec<f64>>,
     /// The times of the tokens, where rows have any.
     pub times: Option<Times>,
+    /// The name of each row, where rows have names of their own.
+    pub names: Vec<String>,
 }
 
 impl Rows {
@@ -125,6 +126,8 @@ pub(super) struct Tokens {
     pub ended_by_empty: bool,
     /// The time of each token, where rows have times.
     pub times: Vec<f64>,
+    /// The name of the row, where rows have names of their own.
+    pub name: Option<String>,
 }
 
 impl Tokens {
@@ -272,11 +275,6 @@ impl Collector {
         kept.find_map(|token| numbers::step(token, channels).err())
     }
 
-    /// The name of each row, where rows have names of their own.
-    pub fn names(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.names)
-    }
-
     /// The number of rows so far.
     pub fn len(&self) -> usize {
         self.rows.len()
@@ -337,6 +335,7 @@ impl Collector {
         if let Some(times) = &mut self.times {
             times.add(&tokens.times);
         }
+        self.names.extend(tokens.name);
         let tokens = tokens.kept.iter().map(|token| self.words.of(token));
         self.rows.push(Row {
             tokens: tokens.collect(),
@@ -399,27 +398,6 @@ impl Collector {
         no_number
     }
 
-    /// The same of a row with a name of its own.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`take`](Self::take).
-    pub fn take_named(
-        &mut self,
-        line: usize,
-        name: &str,
-        label: &str,
-        group: Option<&str>,
-        tokens: Tokens,
-    ) -> Result<(), Problem> {
-        let before = self.rows.len();
-        self.take(line, label, group, tokens)?;
-        if self.rows.len() > before {
-            self.names.push(name.to_string());
-        }
-        Ok(())
-    }
-
     /// Ends a file, and returns in words what was not taken as it stands.
     ///
     /// # Errors
@@ -435,11 +413,7 @@ impl Collector {
         }
         let untaken = std::mem::take(&mut self.untaken);
         if untaken.bad_count > skip_bad {
-            return Err(Problem::Lines {
-                count: untaken.bad_count,
-                shown: untaken.bad,
-                can_skip: self.rows.len() > self.before,
-            });
+            return Err(untaken.problem(self.rows.len() > self.before));
         }
         self.before = self.rows.len();
         let patches = self.patch.map(|steps| {
@@ -457,14 +431,10 @@ impl Collector {
         let found = std::mem::take(&mut self.labels).names();
         let mut labels = found.clone();
         labels.sort();
-        let places: HashMap<&String, usize> = labels
-            .iter()
-            .enumerate()
-            .map(|(place, name)| (name, place))
-            .collect();
-        for row in &mut rows {
-            row.label = places[&found[row.label]];
-        }
+        let place = |name: &String| labels.binary_search(name).unwrap_or(0);
+        let places: Vec<usize> = found.iter().map(place).collect();
+        rows.iter_mut()
+            .for_each(|row| row.label = places[row.label]);
         let answers = self.written.map(|kind| {
             let mut of = |label: &String| {
                 let mut tokens = Vec::new();
@@ -481,6 +451,7 @@ impl Collector {
         Rows {
             targets,
             times: self.times,
+            names: self.names,
             rows,
             groups: self.of_groups,
             words: self.words.names(),

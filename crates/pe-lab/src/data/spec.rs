@@ -1,6 +1,6 @@
 //! Which files the user's data are, and what identifies them.
 
-use std::io::Read;
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -200,22 +200,13 @@ pub fn digest(bytes: &[u8]) -> String {
 /// # Errors
 ///
 /// When the file cannot be read.
-pub fn digest_of(file: impl Read) -> std::io::Result<String> {
+pub fn digest_of(file: impl Read) -> io::Result<String> {
     Ok(digest_and_size(file)?.0)
 }
 
 /// The SHA-256 digest of a file of any size, and its bytes.
-pub(super) fn digest_and_size(mut file: impl Read) -> std::io::Result<(String, u64)> {
+pub(super) fn digest_and_size(file: impl Read) -> io::Result<(String, u64)> {
     let mut sha = Sha256::new();
-    let mut buffer = vec![0; 1 << 16];
-    let mut bytes = 0;
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok((format!("{:x}", sha.finalize()), bytes)),
-            read => {
-                sha.update(&buffer[..read]);
-                bytes += read as u64;
-            }
-        }
-    }
+    let bytes = io::copy(&mut BufReader::with_capacity(1 << 16, file), &mut sha)?;
+    Ok((format!("{:x}", sha.finalize()), bytes))
 }

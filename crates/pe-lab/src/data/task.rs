@@ -63,6 +63,23 @@ pub fn is_own(task: &str) -> bool {
 pub(super) const FOLD: &str = "data-fold-";
 
 impl DataTask {
+    /// What was made of one file, of which a study keeps a copy.
+    pub(super) fn of_file(
+        source: &Source,
+        spec: DataSpec,
+        description: Vec<String>,
+        made: Made,
+    ) -> Self {
+        Self {
+            spec,
+            source: source.clone(),
+            description,
+            private: vec![source.file.clone()],
+            packed: Vec::new(),
+            made,
+        }
+    }
+
     /// What identifies the data.
     pub fn spec(&self) -> &DataSpec {
         &self.spec
@@ -87,19 +104,13 @@ impl DataTask {
     pub fn warning(&self) -> Option<&str> {
         match &self.made {
             Made::Rows(tasks) => tasks[0].warning(),
-            Made::Text(_) | Made::Next(_) | Made::Images(_) | Made::Series(_) => None,
+            _ => None,
         }
     }
 
     /// The task, or the first one if there are folds.
     pub fn task(&self) -> Arc<dyn Task> {
-        match &self.made {
-            Made::Rows(tasks) => tasks[0].clone(),
-            Made::Text(task) => task.clone(),
-            Made::Next(task) => task.clone(),
-            Made::Images(task) => task.clone(),
-            Made::Series(task) => task.clone(),
-        }
+        self.tasks().swap_remove(0)
     }
 
     /// The task, whose name is [`NAME`], or a task for each fold: `data-fold-1`, `data-fold-2` and so on.
@@ -145,9 +156,7 @@ impl DataTask {
     pub fn packed(&self) -> Option<&[u8]> {
         match &self.made {
             Made::Images(task) => Some(task.bytes()),
-            Made::Rows(_) | Made::Text(_) | Made::Next(_) | Made::Series(_) => {
-                self.packed.first().map(Vec::as_slice)
-            }
+            _ => self.packed.first().map(Vec::as_slice),
         }
     }
 

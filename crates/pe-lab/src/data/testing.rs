@@ -5,13 +5,14 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::error::DataError;
+use super::error::{DataError, Problem};
 use super::prepared;
 use super::reading::Reading;
+use super::rows::{Collector, Rows};
 use super::spec::Source;
 use super::task::DataTask;
 use crate::door::Entry;
-use crate::task::{Sample, Task, Tuning};
+use crate::task::{Input, Sample, Task, Tuning};
 
 /// Settings as `study.toml` has them, with `; ` between two: `label = 'Class'; max_len = 20`.
 pub fn settings(text: &str) -> Reading {
@@ -40,7 +41,39 @@ pub fn source(folder: &Path, name: &str, content: impl AsRef<[u8]>, text: &str) 
 /// The file is gone then.
 pub fn read(name: &str, content: impl AsRef<[u8]>, text: &str) -> Result<DataTask, DataError> {
     let folder = tempfile::tempdir().unwrap();
-    DataTask::read(&source(folder.path(), name, content, text))
+    load(&file(folder.path(), name, content), text)
+}
+
+/// The same of a file or folder that is there.
+pub fn load(file: &Path, text: &str) -> Result<DataTask, DataError> {
+    DataTask::read(&Source {
+        reading: settings(text),
+        ..Source::from(file)
+    })
+}
+
+/// The rows that a reader of one format collects with these [`settings`], and what it says of them.
+pub(super) fn collected(
+    text: &str,
+    read: impl FnOnce(&mut Collector) -> Result<Vec<String>, Problem>,
+) -> Result<(Rows, Vec<String>), String> {
+    let reading = settings(text);
+    let mut rows = Collector::new(&reading);
+    let notes = read(&mut rows).and_then(|mut notes| {
+        notes.extend(rows.end_file(reading.skip_bad)?);
+        Ok(notes)
+    });
+    let notes = notes.map_err(|error| error.to_string())?;
+    Ok((rows.finish(), notes))
+}
+
+/// The vectors that a model reads, and how many numbers each has.
+#[track_caller]
+pub fn vectors(input: &Input) -> (usize, &[f32]) {
+    match input {
+        Input::Vectors { width, values } => (*width, values),
+        Input::Tokens(tokens) => panic!("no vectors: {tokens:?}"),
+    }
 }
 
 /// Everything that is tested.
@@ -66,33 +99,31 @@ pub fn check_prepared(data: &DataTask) {
 #[track_caller]
 fn check_equal(own: &Arc<dyn Task>, prepared: &Arc<dyn Task>) {
     let about = |task: &dyn Task| {
-        let texts = [task.name(), task.about(), task.source(), task.floor_about()];
-        let counts = [
+        let texts = (task.name(), task.about(), task.source(), task.floor_about());
+        let counts = (
             task.vocabulary(),
             task.classes(),
             task.steps(),
             task.framing(),
-        ];
-        (
-            (texts.map(String::from), counts),
-            (
-                task.train_lengths(),
-                task.test_lengths(),
-                task.vector_width(),
-            ),
-            (
-                task.measure(),
-                task.unit(),
-                task.has_times(),
-                task.mixes_lengths(),
-            ),
-            (
-                task.max_tokens(),
-                task.test_rows(),
-                task.causal(),
-                task.solved_at(),
-            ),
-        )
+        );
+        let lengths = (
+            task.train_lengths(),
+            task.test_lengths(),
+            task.vector_width(),
+        );
+        let times = (
+            task.has_times(),
+            task.mixes_lengths(),
+            task.causal(),
+            task.max_tokens(),
+        );
+        let scores = (
+            task.measure(),
+            task.unit(),
+            task.test_rows(),
+            task.solved_at(),
+        );
+        format!("{texts:?} {counts:?} {lengths:?} {times:?} {scores:?}")
     };
     assert_eq!(about(own.as_ref()), about(prepared.as_ref()));
     for length in own.test_lengths() {

@@ -137,18 +137,12 @@ fn a_spec_is_the_name_the_format_and_the_bytes() {
     let text = "abc ".repeat(500);
     let task = good("some text.txt", &text);
     // printf 'abc %.0s' {1..500} | sha256sum
-    let spec = DataSpec {
+    let file = FileSpec {
         file: "some text.txt".into(),
-        format: Format::Text,
         sha256: "e79ac225ade85aa61c0cde755065d0abe08d3461a99a9b2f2ae97527022f4d35".into(),
         bytes: 2000,
-        test: None,
-        folds: None,
-        reading: Reading::default(),
-        vocabulary: None,
-        tokenizer: None,
-        labels: None,
     };
+    let spec = DataSpec::new(file, Format::Text, &Reading::default());
     assert_eq!(*task.spec(), spec);
     let stored = serde_json::to_string(&spec).unwrap();
     assert!(stored.contains(r#""format":"text""#), "{stored}");

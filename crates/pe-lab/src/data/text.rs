@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
 
+use super::describe::vocabulary;
 use super::error::Problem;
 use super::limits::{MAX_ALPHABET, MIN_CHARACTERS};
 use super::quote::grouped;
 use crate::rng::{HostRng, RngExt, generator, permutation};
+use crate::task::floor::most_frequent_share;
 use crate::task::{Answer, Readout, Sample, Stream, Task, TestRows, Windows};
 
 const TRAIN_LENGTHS: RangeInclusive<usize> = 16..=64;
@@ -47,12 +49,15 @@ impl MaskedText {
     ///
     /// # Errors
     ///
-    /// [`Problem::TooFewCharacters`], [`Problem::Unknown`] if most characters of the test are not in training,
-    /// or [`Problem::OneCharacter`] if all answers of a test are the same.
+    /// [`Problem::Other`] for too few characters, if most characters of the test are not in training, or if all answers of a test
+    /// are the same.
     pub fn new(text: &str, file: &str) -> Result<(Self, Vec<String>), Problem> {
         let characters = text.chars().count();
         if characters < MIN_CHARACTERS {
-            return Err(Problem::TooFewCharacters { characters });
+            return Err(Problem::Other(format!(
+                "has {characters} characters, too few to train on some and test on others; it takes at least {}",
+                grouped(MIN_CHARACTERS)
+            )));
         }
         let read = Characters::of(text)?;
         let note = read.describe("tested");
@@ -64,10 +69,11 @@ impl MaskedText {
             let first = answers.next().map(|answer| answer.class);
             if answers.all(|answer| Some(answer.class) == first) {
                 let character = first.and_then(|number| known.get(number));
-                return Err(Problem::OneCharacter {
-                    length,
-                    character: character.map_or("unknown".into(), char::to_string),
-                });
+                let character = character.map_or("unknown".into(), char::to_string);
+                return Err(Problem::Other(format!(
+                    "nothing is left to guess in the last tenth of the text, which is kept for the test: every character asked for at \
+                     length {length} is {character:?}"
+                )));
             }
             task.tests.push(test);
         }
@@ -152,18 +158,6 @@ impl MaskedText {
         ]
     }
 
-    fn mask(&self) -> usize {
-        self.known + 1
-    }
-
-    fn bos(&self) -> usize {
-        self.known + 2
-    }
-
-    fn eos(&self) -> usize {
-        self.known + 3
-    }
-
     /// Windows of the held-out text at evenly spaced starts, each masked at random.
     fn draw_test(&self, length: usize) -> Vec<Sample> {
         let starts = self.held_out() - length + 1;
@@ -183,15 +177,16 @@ impl MaskedText {
             Ok(window) => window.into_iter(),
             Err(error) => panic!("the characters of {} cannot be read: {error}", self.source),
         };
-        let mut tokens = vec![self.bos()];
+        let [mask, bos, eos] = [1, 2, 3].map(|nth| self.known + nth);
+        let mut tokens = vec![bos];
         tokens.extend(window.map(|character| character as usize));
-        tokens.push(self.eos());
+        tokens.push(eos);
         let mut masked = permutation(length, rng);
         masked.truncate(masked_of(length));
         masked.sort_unstable();
         let answers = masked.into_iter().map(|place| Answer {
             position: place + 1,
-            class: std::mem::replace(&mut tokens[place + 1], self.mask()),
+            class: std::mem::replace(&mut tokens[place + 1], mask),
         });
         let answers = answers.collect();
         Sample::new(tokens, answers)
@@ -232,7 +227,7 @@ pub(super) struct Characters {
 impl Characters {
     /// # Errors
     ///
-    /// [`Problem::UnknownCharacters`] if most of those held out are not in training.
+    /// [`Problem::Other`] if most of those held out are not in training.
     pub fn of(text: &str) -> Result<Self, Problem> {
         let train = to_train(text.chars().count());
         let alphabet = alphabet(text.chars().take(train));
@@ -250,10 +245,11 @@ impl Characters {
         if unknown > 0.5
             && let Some(example) = held_out.find(|character| number(*character) == other)
         {
-            return Err(Problem::UnknownCharacters {
-                percent: 100.0 * unknown,
-                example,
-            });
+            return Err(Problem::Other(format!(
+                "{:.0} % of the characters of the last tenth of the text, which is kept for the test, do not occur before it, such as \
+                 {example:?}; the end of the file is another text",
+                100.0 * unknown
+            )));
         }
         Ok(Self {
             known,
@@ -265,14 +261,13 @@ impl Characters {
 
     /// What is said of the vocabulary. `held_out` says what becomes of the characters that are not for training.
     pub fn describe(&self, held_out: &str) -> String {
-        format!(
-            "vocabulary: {} of the {} different characters in training; of the characters {held_out}, {:.1} % are unknown",
-            match self.found > self.known.len() {
-                true => format!("the {} most frequent", grouped(self.known.len())),
-                false => "all".into(),
-            },
-            grouped(self.found),
-            100.0 * self.unknown
+        let others = format!("characters {held_out}");
+        vocabulary(
+            "characters",
+            self.found,
+            MAX_ALPHABET,
+            &others,
+            self.unknown,
         )
     }
 }
@@ -366,13 +361,9 @@ impl Task for MaskedText {
     }
 
     fn floor(&self, length: usize) -> f64 {
-        let mut counts = vec![0_usize; self.classes()];
         let test = self.test_set(length);
-        for answer in test.iter().flat_map(|sample| &sample.answers) {
-            counts[answer.class] += 1;
-        }
-        let asked: usize = counts.iter().sum();
-        counts.into_iter().max().unwrap_or(0) as f64 / asked.max(1) as f64
+        let answers = test.iter().flat_map(|sample| &sample.answers);
+        most_frequent_share(answers.map(|answer| answer.class))
     }
 
     fn floor_about(&self) -> &str {

@@ -1,12 +1,15 @@
 //! A folder of texts as a task: a folder for each class, with `.txt` files in it. A text is a row, and a study keeps the texts as
 //! JSON lines.
 
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::error::{BadImage, BadLine, Problem, SHOWN};
-use super::folders::{self, Folder, Found, check_folders, kept_name, left_out, most_private};
+use super::error::{BadImage, BadLine, Problem};
+use super::folders::{
+    self, Folder, Found, check_bad, check_folders, kept_name, left_out, most_private,
+};
 use super::folds::labelled;
 use super::format::Format;
 use super::limits::{MAX_BYTES, MAX_LINE};
@@ -18,8 +21,9 @@ use super::spec::{DataSpec, FileSpec, Source};
 use super::task::{DataTask, Made};
 use crate::door::Entry;
 
-/// The end of the names of the files in which a study keeps texts.
+/// The ends of the names of the files in which a study keeps texts, and those to test on.
 const EXTENSION: &str = "jsonl";
+const TEST_EXTENSION: &str = "test.jsonl";
 
 /// Whether a folder holds texts: a `.txt` file, and no image.
 pub(super) fn are_in(source: &Source) -> bool {
@@ -50,28 +54,13 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
     check(source)?;
     let Folder { train, test, notes } = folders::folder(root)?;
     check_folders(&train, test.as_ref(), "text")?;
-    let mut bad = Vec::new();
-    let mut parts = vec![Part::of(
-        root,
-        &train,
-        kept_name(root, EXTENSION),
-        &mut bad,
-    )?];
-    let hidden = train.hidden + test.as_ref().map_or(0, |(test, _)| test.hidden);
-    if let Some((test, _)) = &test {
-        parts.push(Part::of(
-            root,
-            test,
-            kept_name(root, &format!("test.{EXTENSION}")),
-            &mut bad,
-        )?);
+    let (mut parts, mut bad, mut hidden) = (Vec::new(), Vec::new(), 0);
+    let test = test.as_ref().map(|(test, _)| (test, TEST_EXTENSION));
+    for (found, extension) in iter::once((&train, EXTENSION)).chain(test) {
+        parts.push(Part::of(root, found, extension, &mut bad)?);
+        hidden += found.hidden;
     }
-    if bad.len() > reading.skip_bad {
-        return Err(Problem::BadImages {
-            count: bad.len(),
-            shown: bad.into_iter().take(SHOWN).collect(),
-        });
-    }
+    check_bad(&bad, reading.skip_bad)?;
     let (collector, in_file, found) = rows_of_parts(&parts, reading, bad.len())?;
     let mut specs = parts.iter().map(Part::spec);
     let file = specs.next().unwrap_or_else(|| FileSpec::of(root, &[]));
@@ -89,16 +78,11 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
     description.extend(notes.into_iter().chain(left_out(hidden, &bad)).chain(found));
     let files = parts.iter().flat_map(|part| &part.files);
     let private = most_private(root, files.map(PathBuf::as_path));
+    let packed = parts.into_iter().map(|part| part.text.into_bytes());
     Ok(DataTask {
-        spec,
-        source: source.clone(),
-        description,
         private,
-        packed: parts
-            .into_iter()
-            .map(|part| part.text.into_bytes())
-            .collect(),
-        made: Made::Rows(tasks),
+        packed: packed.collect(),
+        ..DataTask::of_file(source, spec, description, Made::Rows(tasks))
     })
 }
 
@@ -149,13 +133,10 @@ fn about(reading: &Reading) -> Option<String> {
 fn check(source: &Source) -> Result<(), Problem> {
     let reading = &source.reading;
     reading.check()?;
-    let flag = about(reading).or_else(|| {
-        source
-            .tokenizer
-            .as_ref()
-            .map(|_| "--tokens FILE".to_string())
-    });
-    let flag = flag.or_else(|| source.labels.as_ref().map(|_| "--labels".to_string()));
+    let named = |file: &Option<PathBuf>, flag: &str| file.as_ref().map(|_| flag.to_string());
+    let flag = about(reading)
+        .or_else(|| named(&source.tokenizer, "--tokens FILE"))
+        .or_else(|| named(&source.labels, "--labels"));
     if let Some(flag) = flag {
         return Err(Problem::Reading(format!(
             "{flag} is not about a folder of texts, whose labels are the names of the folders in it"
@@ -187,9 +168,9 @@ struct Line<'a> {
 }
 
 impl Part {
-    fn new(root: &Path, name: String) -> Self {
+    fn new(root: &Path, extension: &str) -> Self {
         Self {
-            name,
+            name: kept_name(root, extension),
             text: String::new(),
             files: Vec::new(),
             root: root.to_path_buf(),
@@ -204,10 +185,10 @@ impl Part {
     fn of(
         root: &Path,
         found: &Found,
-        name: String,
+        extension: &str,
         bad: &mut Vec<BadImage>,
     ) -> Result<Self, Problem> {
-        let mut part = Self::new(root, name);
+        let mut part = Self::new(root, extension);
         for (label, files) in found.labels.iter().zip(&found.files) {
             for file in files {
                 part.add(file, Some(label), bad)?;
@@ -224,7 +205,7 @@ impl Part {
     /// [`Problem::Images`] for files that cannot be used, and where there is none.
     pub fn to_predict(root: &Path, labels: &[String]) -> Result<Self, Problem> {
         let (files, _) = folders::files(root)?;
-        let (mut part, mut bad) = (Self::new(root, kept_name(root, EXTENSION)), Vec::new());
+        let (mut part, mut bad) = (Self::new(root, EXTENSION), Vec::new());
         for file in &files {
             let inside = part.inside(file);
             let mut folders = inside.ancestors().skip(1);
@@ -324,8 +305,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::data::DataError;
-    use crate::data::testing::{self, Says, settings};
+    use crate::data::testing::{self, Says, load};
 
     /// Texts of two classes that differ in the order of two words.
     fn write(root: &Path) {
@@ -337,13 +317,6 @@ mod tests {
                 fs::write(folder.join(format!("{i}.txt")), text).unwrap();
             }
         }
-    }
-
-    fn load(root: &Path, text: &str) -> Result<DataTask, DataError> {
-        DataTask::read(&Source {
-            reading: settings(text),
-            ..Source::from(root)
-        })
     }
 
     #[test]

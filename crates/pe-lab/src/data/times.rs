@@ -1,13 +1,11 @@
 //! The times of the steps of series: how they are read and told, and how those of whole series become positions.
 
-use std::fmt;
-
 use pe_burn::MAX_POSITION;
 use serde::{Deserialize, Serialize};
 
 use super::dates::Clock;
 use super::error::Problem;
-use super::quote::{column_called, grouped, shorten};
+use super::quote::{grouped, shorten};
 
 /// Below this, 2^53, `f64` holds every whole number.
 const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -69,28 +67,11 @@ pub(super) fn as_positions(name: &str, counted: &str, clock: Clock, steps: &[f64
     ]
 }
 
-/// Where whole series have their times.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Named {
-    /// In a column of this name.
-    Column(String),
-    /// Beside each number.
-    Stamps,
-}
-
-impl fmt::Display for Named {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Column(name) => write!(f, "the times of {}", column_called(name)),
-            Self::Stamps => f.write_str("the time stamps"),
-        }
-    }
-}
-
 /// The times of whole series, row by row.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Times {
-    named: Named,
+    /// What they are called, such as `the time stamps`.
+    named: String,
     clock: Clock,
     /// How long after the first token of a row each of its tokens comes: in days where times are dates.
     since: Vec<Vec<f64>>,
@@ -108,9 +89,9 @@ enum Steps {
 }
 
 impl Times {
-    pub fn new(named: Named, clock: Clock) -> Self {
+    pub fn new(named: impl Into<String>, clock: Clock) -> Self {
         Self {
-            named,
+            named: named.into(),
             clock,
             since: Vec::new(),
             steps: Steps::None,
@@ -171,7 +152,7 @@ impl Times {
     /// What is said of these times where they become positions.
     pub fn describe(&self) -> [String; 2] {
         as_positions(
-            &self.named.to_string(),
+            &self.named,
             "from the start of each series, in units of the middle one of their steps in training",
             self.clock,
             &steps_of(self.rows()),
@@ -292,7 +273,7 @@ mod tests {
     use crate::data::testing::Says;
 
     fn times(rows: &[&[f64]]) -> Times {
-        let mut times = Times::new(Named::Column("day".into()), Clock::Numbers);
+        let mut times = Times::new("the times of `day`", Clock::Numbers);
         rows.iter().for_each(|row| times.add(row));
         times
     }

@@ -93,7 +93,7 @@ impl Decode for Tokenizer {
 mod tests {
     use std::fs;
 
-    use crate::data::testing::settings;
+    use crate::data::testing::{self, Says};
     use crate::data::{DataTask, Source};
     use crate::task::Input;
 
@@ -107,28 +107,19 @@ mod tests {
     #[test]
     fn a_text_is_read_by_the_tokens_of_a_tokenizer() {
         let folder = tempfile::tempdir().unwrap();
-        let (file, tokenizer) = (
-            folder.path().join("a.txt"),
-            folder.path().join("tokenizer.json"),
-        );
-        fs::write(&tokenizer, WORDS).unwrap();
+        let tokenizer = testing::file(folder.path(), "tokenizer.json", WORDS);
         // Longer than a part, so that the parts are joined.
-        fs::write(&file, "one two three other\n".repeat(10_000)).unwrap();
+        let text = "one two three other\n".repeat(10_000);
+        let settings = "objective = 'next'; train_length = 16";
         let source = Source {
-            file: file.clone(),
             tokenizer: Some(tokenizer.clone()),
-            reading: settings("objective = 'next'; train_length = 16"),
-            ..Source::default()
+            ..testing::source(folder.path(), "a.txt", text, settings)
         };
         let data = DataTask::read(&source).unwrap();
         let task = data.task();
         // The largest id is 7.
         assert_eq!(task.vocabulary(), 8);
-        assert!(
-            data.describe()[0].starts_with("40000 tokens"),
-            "{:?}",
-            data.describe()
-        );
+        data.describe()[0].says("40000 tokens");
         let sample = &task.train_batch(1, 0, 1)[0];
         let next = |token: usize| [1, 2, 7, 0, 0, 0, 0, 0][token];
         let Input::Tokens(tokens) = &sample.input else {
@@ -137,7 +128,7 @@ mod tests {
         assert!(tokens.windows(2).all(|pair| pair[1] == next(pair[0])));
         assert_eq!(task.language().unwrap().text(&[0, 1]), "one two");
         fs::write(&tokenizer, "{}").unwrap();
-        let error = DataTask::read(&source).unwrap_err().to_string();
-        assert!(error.contains("tokenizer.json cannot be read"), "{error}");
+        let error = DataTask::read(&source).unwrap_err();
+        error.says("tokenizer.json cannot be read");
     }
 }

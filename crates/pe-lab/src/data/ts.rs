@@ -18,7 +18,7 @@ use super::error::Problem;
 use super::quote::shorten;
 use super::rows::{Collector, Labels};
 use super::stamps::{self, Stamped};
-use super::times::{Named, Times};
+use super::times::Times;
 
 /// Reads labelled series, and returns in words where they were found.
 ///
@@ -46,7 +46,7 @@ pub(super) fn read(
         true => Some(stamps::clock(lines.clone())?),
         false => None,
     };
-    rows.expect_times(clock.map(|clock| Times::new(Named::Stamps, clock)))?;
+    rows.expect_times(clock.map(|clock| Times::new("the time stamps", clock)))?;
     let mut channels = header.channels;
     for (at, line) in lines {
         let mut fields: Vec<&str> = match header.has_stamps {
@@ -192,25 +192,19 @@ impl Header {
 
 #[cfg(test)]
 mod tests {
-    use super::super::reading::Reading;
+    use super::super::rows::Rows;
     use super::*;
-    use crate::data::testing::{Says, rows};
+    use crate::data::testing::{Says, collected, rows};
 
     const TWO: &str = "# made\n@problemName Two ways\n@timeStamps false\n@dimensions 2\n@classLabel true left right\n@data\n\
                        1,2,?:4,5,6:left\n-1.5,2:0,NaN:right\n";
 
-    fn read_all(text: &str, labels: Labels) -> Result<(Collector, Vec<String>), Problem> {
-        let mut rows = Collector::new(&Reading::default());
-        let mut notes = read(text, labels, &mut rows)?;
-        notes.extend(rows.end_file(0)?);
-        Ok((rows, notes))
+    fn read_all(text: &str, labels: Labels) -> Result<(Rows, Vec<String>), String> {
+        collected("", |rows| read(text, labels, rows))
     }
 
     fn said(text: &str) -> String {
-        read_all(text, Labels::Needed)
-            .map(|_| ())
-            .unwrap_err()
-            .to_string()
+        read_all(text, Labels::Needed).unwrap_err()
     }
 
     #[test]
@@ -220,7 +214,6 @@ mod tests {
             notes,
             ["`Two ways`: series of 2 channels; the class is the last field of a line"]
         );
-        let rows = rows.finish();
         assert_eq!(rows.channels, Some(2));
         assert_eq!(rows.labels, ["left", "right"]);
         assert_eq!(rows.words, ["1 4", "2 5", "? 6", "-1.5 0", "2 NaN"]);
@@ -234,17 +227,14 @@ mod tests {
         let stamped = stamped.replace("1,2,?:4,5,6", "(8,1),(9,2),(10,?):(8,4),(9,5),(10,6)");
         let stamped = stamped.replace("-1.5,2:0,NaN", "(0,-1.5),(1,2):(0,0),(1,NaN)");
         let settled = |text: &str| {
-            let mut rows = read_all(text, Labels::Needed).unwrap().0.finish();
+            let (mut rows, _) = read_all(text, Labels::Needed).unwrap();
             (rows.settle_times(false), rows)
         };
         let (note, rows) = settled(&stamped);
-        let note = note.unwrap();
-        assert!(
-            note.starts_with("the time stamps rise by 1 in every series"),
-            "{note}"
-        );
+        note.unwrap()
+            .says("the time stamps rise by 1 in every series");
         let (without, _) = read_all(TWO, Labels::Needed).unwrap();
-        assert_eq!(rows, without.finish());
+        assert_eq!(rows, without);
         for (from, to, times) in [
             ("(10,", "(11,", [&[0.0, 1.0, 3.0][..], &[0.0, 1.0]]),
             // Even in each series, and not in both.
@@ -254,22 +244,21 @@ mod tests {
             let found = rows.times.unwrap();
             assert_eq!((note, [found.row(0), found.row(1)]), (None, times));
         }
-        let message = said(&stamped.replace("(10,", "(9,"));
-        let what = "line 7: the time stamp of step 3, `9`, does not lie after that of the step before, `9`";
-        assert!(message.contains(what), "{message}");
+        said(&stamped.replace("(10,", "(9,"))
+            .says("line 7: the time stamp of step 3, `9`, does not lie after that of the step before, `9`");
     }
 
     #[test]
     fn line_ends_of_windows_are_read_too() {
         let (rows, _) = read_all(&TWO.replace('\n', "\r\n"), Labels::Needed).unwrap();
-        assert_eq!(rows.finish().labels, ["left", "right"]);
+        assert_eq!(rows.labels, ["left", "right"]);
     }
 
     #[test]
     fn series_to_predict_need_no_class() {
         let open = TWO.replace(":left", "");
         let (rows, _) = read_all(&open, Labels::IfAny).unwrap();
-        assert_eq!(rows.finish().labels, ["?", "right"]);
+        assert_eq!(rows.labels, ["?", "right"]);
         said(&open).says("line 7: 1 channels, and there are 2");
     }
 
@@ -290,9 +279,8 @@ mod tests {
             4,5,6                       | 4,x,6             | line 7: `x` is no number
             ",
         ) {
-            let message = said(&TWO.replacen(from, to, 1));
-            assert!(message.contains(what), "{what}\n{message}");
+            said(&TWO.replacen(from, to, 1)).says(what);
         }
-        assert!(said("@problemName Empty\n").contains("has no line @data"));
+        said("@problemName Empty\n").says("has no line @data");
     }
 }

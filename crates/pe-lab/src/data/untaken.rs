@@ -1,6 +1,6 @@
 //! What of the rows of a file was not taken as it stands.
 
-use super::error::{BadLine, SHOWN};
+use super::error::{BadLine, Problem, SHOWN};
 use super::quote::grouped;
 
 /// How the token of an empty cell is shown.
@@ -10,7 +10,7 @@ pub(super) const SHOWN_EMPTY: &str = "<empty>";
 #[derive(Debug, Default)]
 pub(super) struct Untaken {
     /// The first lines that cannot be used, and how many there are.
-    pub bad: Vec<BadLine>,
+    bad: Vec<BadLine>,
     pub bad_count: usize,
     /// The rows that were cut.
     pub cut: usize,
@@ -25,6 +25,15 @@ impl Untaken {
         self.bad_count += 1;
         if self.bad.len() < SHOWN {
             self.bad.push(BadLine { line, what: what() });
+        }
+    }
+
+    /// That lines cannot be used. `can_skip` says whether they could be left out.
+    pub fn problem(self, can_skip: bool) -> Problem {
+        Problem::Lines {
+            count: self.bad_count,
+            shown: self.bad,
+            can_skip,
         }
     }
 

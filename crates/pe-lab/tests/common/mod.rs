@@ -8,6 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use pe_lab::ask::ModelSpec;
+use pe_lab::data::{DataTask, Reading, Source};
 use pe_lab::folder::{Entry, write_sealed};
 use serde_json::Value;
 
@@ -22,6 +24,17 @@ pub const SMALL: [&str; 8] = [
     "--d-ff",
     "32",
 ];
+
+/// A smaller one, for what any model says.
+pub fn smallest() -> ModelSpec {
+    ModelSpec {
+        d_model: 16,
+        layers: 1,
+        heads: 2,
+        d_ff: 16,
+        ..ModelSpec::default()
+    }
+}
 
 /// A part of a study in which there is hardly ever a trial: what a dry run says of the study comes without the time of any.
 pub const NO_TRIAL: &str = "0/100000";
@@ -95,6 +108,21 @@ pub fn says(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "`{part}` is not in: {text}");
     }
+}
+
+/// Settings as `study.toml` has them, with `; ` between two: `label = 'Class'; max_len = 20`.
+pub fn settings(text: &str) -> Reading {
+    toml::from_str(&text.replace("; ", "\n")).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// A file or folder of data that is read with these [`settings`], or what is wrong with it.
+pub fn data(file: &Path, text: &str) -> Result<DataTask, String> {
+    let reading = settings(text);
+    let source = Source {
+        reading,
+        ..Source::from(file)
+    };
+    DataTask::read(&source).map_err(|error| error.to_string())
 }
 
 /// What a JSON file holds.

@@ -43,8 +43,8 @@ pub(super) struct Layout {
     pub series: Option<(usize, usize)>,
 }
 
-fn wrong<T>(line: usize, what: impl std::fmt::Display) -> Result<T, Problem> {
-    Err(Problem::Series(format!("line {line}: {what}")))
+fn at_line(line: usize, what: String) -> Problem {
+    Problem::Series(format!("line {line}: {what}"))
 }
 
 impl Header {
@@ -55,7 +55,7 @@ impl Header {
     /// [`Problem::Series`] for a line that is no header, and for attributes that are no numbers, [`Problem::TooManyColumns`].
     pub fn read(&mut self, at: usize, line: &str) -> Result<bool, Problem> {
         let (key, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        let named = || name(rest).or_else(|what| wrong(at, what));
+        let named = || name(rest).map_err(|what| at_line(at, what));
         match key.to_ascii_lowercase().as_str() {
             "@relation" => self.relation = named()?.0,
             "@attribute" => {
@@ -63,41 +63,39 @@ impl Header {
                 self.attribute(at, name, kind.trim())?;
             }
             "@end" => match self.open.take() {
-                None => return wrong(at, "ends a relational attribute, and none is open"),
+                None => {
+                    let what = "ends a relational attribute, and none is open";
+                    return Err(at_line(at, what.into()));
+                }
                 Some((name, line, 0)) => {
-                    return wrong(
-                        line,
-                        format!("the attribute {} has no attributes", shorten(&name)),
-                    );
+                    let what = format!("the attribute {} has no attributes", shorten(&name));
+                    return Err(at_line(line, what));
                 }
                 Some((name, line, steps)) => self.push(name, line, Kind::Series(steps))?,
             },
             "@data" => {
                 if let Some((name, line, _)) = &self.open {
-                    return wrong(
-                        *line,
-                        format!(
-                            "the attribute {} does not end before @data of line {at}; it takes a line @end",
-                            shorten(name)
-                        ),
+                    let what = format!(
+                        "the attribute {} does not end before @data of line {at}; it takes a line @end",
+                        shorten(name)
                     );
+                    return Err(at_line(*line, what));
                 }
                 return Ok(true);
             }
             _ => {
-                return wrong(
-                    at,
-                    format!(
-                        "{} stands before @data and is none of @relation, @attribute, @end and @data",
-                        shorten(line)
-                    ),
+                let what = format!(
+                    "{} stands before @data and is none of @relation, @attribute, @end and @data",
+                    shorten(line)
                 );
+                return Err(at_line(at, what));
             }
         }
         Ok(false)
     }
 
     fn attribute(&mut self, at: usize, name: String, kind: &str) -> Result<(), Problem> {
+        let wrong = |what: String| Err(at_line(at, what));
         let shown = shorten(&name);
         let word = kind
             .split(|c: char| c.is_whitespace() || c == '%')
@@ -110,31 +108,26 @@ impl Header {
                 return Ok(());
             }
             "relational" => {
-                return wrong(
-                    at,
-                    format!("the attribute {shown} is relational inside of another one"),
-                );
+                return wrong(format!(
+                    "the attribute {shown} is relational inside of another one"
+                ));
             }
             "string" | "date" => {
-                return wrong(
-                    at,
-                    format!(
-                        "the attribute {shown} is a {word}; ARFF is read for series and rows of numbers with a class, and \
-                         other tables as .csv",
-                    ),
-                );
+                return wrong(format!(
+                    "the attribute {shown} is a {word}; ARFF is read for series and rows of numbers with a class, and \
+                     other tables as .csv",
+                ));
             }
-            _ if kind.starts_with('{') => Kind::Nominal(classes(at, &shown, kind)?),
-            "" => return wrong(at, format!("the attribute {shown} has no type")),
+            _ if kind.starts_with('{') => {
+                Kind::Nominal(classes(&shown, kind).map_err(|what| at_line(at, what))?)
+            }
+            "" => return wrong(format!("the attribute {shown} has no type")),
             _ => {
-                return wrong(
-                    at,
-                    format!(
-                        "the attribute {shown} is of the type {}, and it takes numeric, real, integer, relational, or the \
-                         classes in braces: {{a,b}}",
-                        shorten(word)
-                    ),
-                );
+                return wrong(format!(
+                    "the attribute {shown} is of the type {}, and it takes numeric, real, integer, relational, or the \
+                     classes in braces: {{a,b}}",
+                    shorten(word)
+                ));
             }
         };
         match (&mut self.open, kind) {
@@ -143,13 +136,10 @@ impl Header {
                 *steps += 1;
                 Ok(())
             }
-            (Some((outer, ..)), _) => wrong(
-                at,
-                format!(
-                    "the attribute {shown} is nominal and stands inside of {}, whose series are numbers",
-                    shorten(outer)
-                ),
-            ),
+            (Some((outer, ..)), _) => wrong(format!(
+                "the attribute {shown} is nominal and stands inside of {}, whose series are numbers",
+                shorten(outer)
+            )),
         }
     }
 
@@ -172,22 +162,18 @@ impl Header {
         for (place, attribute) in self.attributes.iter().enumerate() {
             match &attribute.kind {
                 Kind::Number => numbers.push(place),
-                Kind::Nominal(classes) => match class.replace((place, classes.clone())) {
-                    None => {}
-                    Some((first, _)) => {
-                        return self.twice("nominal, and one alone is the class", first, place);
+                Kind::Nominal(classes) => {
+                    if let Some((first, _)) = class.replace((place, classes.clone())) {
+                        let are = "nominal, and one alone is the class";
+                        return Err(self.twice(are, first, place));
                     }
-                },
-                Kind::Series(steps) => match series.replace((place, *steps)) {
-                    None => {}
-                    Some((first, _)) => {
-                        return self.twice(
-                            "relational, and one alone holds the channels",
-                            first,
-                            place,
-                        );
+                }
+                Kind::Series(steps) => {
+                    if let Some((first, _)) = series.replace((place, *steps)) {
+                        let are = "relational, and one alone holds the channels";
+                        return Err(self.twice(are, first, place));
                     }
-                },
+                }
             }
         }
         let asks_number = class.is_none() && (asks_numbers || labels == Labels::Needed);
@@ -197,14 +183,15 @@ impl Header {
             class = Some((last, Vec::new()));
         }
         match (&series, numbers.last()) {
-            (Some((place, _)), Some(number)) => wrong(
-                self.attributes[*number].line,
-                format!(
+            (Some((place, _)), Some(number)) => {
+                let [number, series] = [*number, *place].map(|place| &self.attributes[place]);
+                let what = format!(
                     "the attribute {} is a number beside the series of {}",
-                    shorten(&self.attributes[*number].name),
-                    shorten(&self.attributes[*place].name)
-                ),
-            ),
+                    shorten(&number.name),
+                    shorten(&series.name)
+                );
+                Err(at_line(number.line, what))
+            }
             (None, None) => Err(Problem::Series(
                 "has no attribute of numbers before @data beside the one to be predicted, such as @attribute att0 numeric"
                     .into(),
@@ -222,34 +209,27 @@ impl Header {
         }
     }
 
-    fn twice(&self, are: &str, first: usize, second: usize) -> Result<Layout, Problem> {
+    fn twice(&self, are: &str, first: usize, second: usize) -> Problem {
         let [first, second] = [first, second].map(|place| &self.attributes[place]);
-        wrong(
-            second.line,
-            format!(
-                "the attributes {} and {} (line {}) are both {are}; tables of symbols are read as .csv",
-                shorten(&second.name),
-                shorten(&first.name),
-                first.line
-            ),
-        )
+        let what = format!(
+            "the attributes {} and {} (line {}) are both {are}; tables of symbols are read as .csv",
+            shorten(&second.name),
+            shorten(&first.name),
+            first.line
+        );
+        at_line(second.line, what)
     }
 }
 
-/// The classes that stand between braces.
-fn classes(at: usize, shown: &str, kind: &str) -> Result<Vec<String>, Problem> {
-    let inside = kind[1..].rsplit_once('}');
-    let Some((inside, _)) = inside else {
-        return wrong(
-            at,
-            format!("the braces of the classes of {shown} are not closed on this line"),
-        );
-    };
-    match fields(inside) {
-        Err(what) => wrong(at, format!("the classes of {shown}: {what}")),
-        Ok(classes) if classes.iter().any(String::is_empty) => {
-            wrong(at, format!("a class of {shown} has no name"))
-        }
-        Ok(classes) => Ok(classes),
+/// The classes that stand between braces, or what is wrong with them.
+fn classes(shown: &str, kind: &str) -> Result<Vec<String>, String> {
+    let inside = kind[1..].rsplit_once('}').map(|(inside, _)| inside);
+    let inside = inside.ok_or_else(|| {
+        format!("the braces of the classes of {shown} are not closed on this line")
+    })?;
+    let classes = fields(inside).map_err(|what| format!("the classes of {shown}: {what}"))?;
+    match classes.iter().any(String::is_empty) {
+        true => Err(format!("a class of {shown} has no name")),
+        false => Ok(classes),
     }
 }

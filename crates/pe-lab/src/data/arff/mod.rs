@@ -168,24 +168,19 @@ fn class_of(
 /// The fields of a row that are its numbers: all but the class.
 fn numbers(fields: &mut [String], header: &Header, layout: &Layout) -> Result<Vec<String>, String> {
     let class = layout.class.as_ref().map(|(place, _)| *place);
-    let places: Vec<usize> = (0..fields.len())
-        .filter(|place| Some(*place) != class)
-        .collect();
-    if let Some(place) = places
-        .iter()
-        .find(|place| number(&fields[**place]).is_none())
-    {
-        let what = format!(
-            "field {} (the attribute {})",
-            grouped(place + 1),
-            shorten(&header.attributes[*place].name)
-        );
-        return Err(no_number(&what, &fields[*place]));
+    let mut numbers = Vec::with_capacity(fields.len());
+    for (place, field) in fields.iter_mut().enumerate() {
+        if Some(place) == class {
+            continue;
+        }
+        if number(field).is_none() {
+            let attribute = shorten(&header.attributes[place].name);
+            let what = format!("field {} (the attribute {attribute})", grouped(place + 1));
+            return Err(no_number(&what, field));
+        }
+        numbers.push(std::mem::take(field));
     }
-    Ok(places
-        .into_iter()
-        .map(|place| std::mem::take(&mut fields[place]))
-        .collect())
+    Ok(numbers)
 }
 
 /// The channels of a relational cell, one on each line of it.

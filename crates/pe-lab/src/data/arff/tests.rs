@@ -1,8 +1,7 @@
-use super::super::reading::Reading;
 use super::super::rows::Rows;
 use super::super::ts;
 use super::*;
-use crate::data::testing::{Says, rows, settings};
+use crate::data::testing::{Says, collected, rows};
 
 const WIDE: &str = "% made\n@RELATION 'Two ways'\n\n@ATTRIBUTE att0 numeric\n@attribute 'att 1' REAL % a remark\n\
                     @attribute att2 integer\n@attribute class {left,'to the right'}\n@DATA\n\
@@ -11,16 +10,11 @@ const TWO: &str = "@relation Two\n@attribute channels relational\n  @attribute a
                    @end channels\n@attribute class {left,right}\n@data\n'1,2,?\\n4,5,6',left\n\"-1.5,2,?\\n0,?,NaN\",right\n";
 
 fn read_all(text: &str, labels: Labels) -> Result<(Rows, Vec<String>), String> {
-    let mut rows = Collector::new(&Reading::default());
-    let notes = read(text, labels, &mut rows).and_then(|mut notes| {
-        notes.extend(rows.end_file(0)?);
-        Ok(notes)
-    });
-    Ok((rows.finish(), notes.map_err(|error| error.to_string())?))
+    collected("", |rows| read(text, labels, rows))
 }
 
 fn said(text: &str) -> String {
-    read_all(text, Labels::Needed).map(|_| ()).unwrap_err()
+    read_all(text, Labels::Needed).unwrap_err()
 }
 
 #[test]
@@ -50,10 +44,8 @@ fn channels_are_the_lines_of_a_relational_cell_and_read_as_those_of_ts() {
     assert_eq!(rows.words, ["1 4", "2 5", "? 6", "-1.5 0", "2 ?"]);
     let same =
         "@dimensions 2\n@classLabel true left right\n@data\n1,2,?:4,5,6:left\n-1.5,2:0,?:right\n";
-    let mut of_ts = Collector::new(&Reading::default());
-    ts::read(same, Labels::Needed, &mut of_ts).unwrap();
-    of_ts.end_file(0).unwrap();
-    assert_eq!(of_ts.finish(), rows);
+    let of_ts = collected("", |rows| ts::read(same, Labels::Needed, rows));
+    assert_eq!(of_ts.unwrap().0, rows);
 }
 
 #[test]
@@ -94,15 +86,13 @@ fn the_last_attribute_is_the_number_to_be_predicted_where_none_is_a_class() {
     let open = numbers.replace("-0.5\n", "?\n");
     let missing = said(&open);
     missing.says("the attribute `height` is missing");
-    let mut rows = Collector::new(&Reading::default());
-    rows.ask_numbers();
-    read(&open, Labels::IfAny, &mut rows).unwrap();
-    rows.end_file(0).unwrap();
-    assert_eq!(rows.finish().labels, ["2", "?"]);
+    let number = "objective = 'number'";
+    let (rows, _) = collected(number, |rows| read(&open, Labels::IfAny, rows)).unwrap();
+    assert_eq!(rows.labels, ["2", "?"]);
     // A person may take whole numbers for classes.
-    let mut rows = Collector::new(&settings("objective = 'class'"));
-    read(&of_series, Labels::Needed, &mut rows).unwrap();
-    assert_eq!(rows.finish().targets, None);
+    let class = "objective = 'class'";
+    let (rows, _) = collected(class, |rows| read(&of_series, Labels::Needed, rows)).unwrap();
+    assert_eq!(rows.targets, None);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use arrow_ipc::{Message, MessageHeader, RecordBatch, root_as_message};
 
 use super::super::error::Problem;
 use super::super::limits::MAX_BYTES;
-use super::table::{Table, broken, too_large};
+use super::table::{Table, WIDER, broken, too_large};
 
 const ARROW: &str = "Arrow";
 
@@ -21,9 +21,6 @@ pub(super) const STREAM: &[u8] = b"\xff\xff\xff\xff";
 
 /// A stream begins at a multiple of so many bytes.
 const ALIGNED: usize = 8;
-
-/// Numbers take up to so many times the bytes of their text: eight bytes for `0` and a comma.
-const WIDER: u64 = 4;
 
 /// The table as text.
 pub(super) fn text(bytes: Vec<u8>) -> Result<String, Problem> {

@@ -4,16 +4,15 @@ use std::fmt::Write;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Date32Type, Date64Type, Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type,
-    DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType, DurationSecondType,
-    Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    Time32MillisecondType, Time32SecondType, Time64MicrosecondType, Time64NanosecondType,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DurationMicrosecondType,
+    DurationMillisecondType, DurationNanosecondType, DurationSecondType, Float16Type, Float32Type,
+    Float64Type,
 };
-use arrow_array::{AnyDictionaryArray, Array, ArrayRef};
+use arrow_array::{
+    AnyDictionaryArray, Array, ArrayRef, downcast_integer_array, downcast_temporal_array,
+};
 use arrow_schema::{DataType, TimeUnit};
-use chrono::{DateTime, NaiveTime, Utc};
+use chrono::NaiveTime;
 
 use super::super::limits::MAX_BYTES;
 
@@ -39,7 +38,8 @@ pub(super) fn is_read(kind: &DataType) -> bool {
     }
 }
 
-fn is_list(kind: &DataType) -> bool {
+/// Whether it is a column of lists.
+pub(super) fn is_list(kind: &DataType) -> bool {
     matches!(
         kind,
         DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..)
@@ -102,14 +102,9 @@ pub(super) fn write(
     match array.data_type() {
         DataType::Null => missing(form, out),
         DataType::Boolean => put(array.as_boolean().value(row), out),
-        DataType::Int8 => whole!(Int8Type),
-        DataType::Int16 => whole!(Int16Type),
-        DataType::Int32 => whole!(Int32Type),
-        DataType::Int64 => whole!(Int64Type),
-        DataType::UInt8 => whole!(UInt8Type),
-        DataType::UInt16 => whole!(UInt16Type),
-        DataType::UInt32 => whole!(UInt32Type),
-        DataType::UInt64 => whole!(UInt64Type),
+        kind if kind.is_integer() => {
+            downcast_integer_array!(array => put(array.value(row), out), _ => {})
+        }
         DataType::Duration(TimeUnit::Second) => whole!(DurationSecondType),
         DataType::Duration(TimeUnit::Millisecond) => whole!(DurationMillisecondType),
         DataType::Duration(TimeUnit::Microsecond) => whole!(DurationMicrosecondType),
@@ -147,7 +142,9 @@ fn word(
     form: Form,
     out: &mut String,
 ) -> Result<(), String> {
-    let place = place(array.keys(), row).filter(|place| *place < array.values().len());
+    let keys = array.keys();
+    let place = downcast_integer_array!(keys => usize::try_from(keys.value(row)).ok(), _ => None);
+    let place = place.filter(|place| *place < array.values().len());
     let place = place.ok_or("has a number of a word that is not there")?;
     write(array.values().as_ref(), place, form, out)
 }
@@ -211,72 +208,24 @@ fn list(values: &ArrayRef, form: Form, out: &mut String) -> Result<(), String> {
     Ok(())
 }
 
-/// The place of a word in its dictionary.
-fn place(keys: &dyn Array, row: usize) -> Option<usize> {
-    macro_rules! of {
-        ($kind:ty) => {
-            usize::try_from(keys.as_primitive::<$kind>().value(row)).ok()
-        };
-    }
-    match keys.data_type() {
-        DataType::Int8 => of!(Int8Type),
-        DataType::Int16 => of!(Int16Type),
-        DataType::Int32 => of!(Int32Type),
-        DataType::Int64 => of!(Int64Type),
-        DataType::UInt8 => of!(UInt8Type),
-        DataType::UInt16 => of!(UInt16Type),
-        DataType::UInt32 => of!(UInt32Type),
-        DataType::UInt64 => of!(UInt64Type),
-        _ => None,
-    }
-}
-
 /// A date, a time of day, or both.
 fn time(array: &dyn Array, row: usize) -> Option<String> {
-    macro_rules! of {
-        ($kind:ty) => {
-            i64::from(array.as_primitive::<$kind>().value(row))
-        };
-    }
-    use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
-    const DAY: i64 = 86_400;
+    let (count, since_1970) = downcast_temporal_array!(
+        array => (i64::from(array.value(row)), array.value_as_datetime(row)),
+        _ => return None,
+    );
     Some(match array.data_type() {
-        DataType::Date32 => moment(of!(Date32Type).checked_mul(DAY)?, Second)?
-            .date_naive()
-            .to_string(),
-        DataType::Date64 => moment(of!(Date64Type), Millisecond)?
-            .date_naive()
-            .to_string(),
-        DataType::Time32(Second) => clock(of!(Time32SecondType), Second)?,
-        DataType::Time32(_) => clock(of!(Time32MillisecondType), Millisecond)?,
-        DataType::Time64(Microsecond) => clock(of!(Time64MicrosecondType), Microsecond)?,
-        DataType::Time64(_) => clock(of!(Time64NanosecondType), Nanosecond)?,
-        DataType::Timestamp(unit, zone) => {
-            let count = match unit {
-                Second => of!(TimestampSecondType),
-                Millisecond => of!(TimestampMillisecondType),
-                Microsecond => of!(TimestampMicrosecondType),
-                Nanosecond => of!(TimestampNanosecondType),
-            };
+        DataType::Time32(unit) | DataType::Time64(unit) => clock(count, *unit)?,
+        DataType::Timestamp(_, zone) => {
             let zone = if zone.is_some() { "Z" } else { "" };
             // As ISO 8601 has it, with a fraction if there is one.
-            format!("{:?}{zone}", moment(count, *unit)?.naive_utc())
+            format!("{:?}{zone}", since_1970?)
         }
-        _ => return None,
+        _ => since_1970?.date().to_string(),
     })
 }
 
-/// So many units since 1970.
-fn moment(count: i64, unit: TimeUnit) -> Option<DateTime<Utc>> {
-    match unit {
-        TimeUnit::Second => DateTime::from_timestamp(count, 0),
-        TimeUnit::Millisecond => DateTime::from_timestamp_millis(count),
-        TimeUnit::Microsecond => DateTime::from_timestamp_micros(count),
-        TimeUnit::Nanosecond => Some(DateTime::from_timestamp_nanos(count)),
-    }
-}
-
-/// So many units since midnight.
+/// So many units since midnight. Arrow takes a number of them that no day has for another time.
 fn clock(count: i64, unit: TimeUnit) -> Option<String> {
     let in_a_second = match unit {
         TimeUnit::Second => 1,

@@ -4,13 +4,17 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 
+use super::super::error::Problem;
+use super::table::broken;
+
 thread_local! {
     /// Whether panics of this thread are silent.
     static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What `read` returns; `None` where it panics. Nothing is written to standard error then.
-pub(super) fn guarded<T>(read: impl FnOnce() -> T) -> Option<T> {
+/// What `read` returns. The crates of Arrow check some of what a file says by an assertion: a validity buffer that is too short ends in
+/// a panic of arrow-buffer 60.1. It means what their errors mean, and nothing is written to standard error then.
+pub(super) fn guarded<T>(read: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let usual = take_hook();
@@ -24,5 +28,6 @@ pub(super) fn guarded<T>(read: impl FnOnce() -> T) -> Option<T> {
     // Nothing is left of what it was working on.
     let read = catch_unwind(AssertUnwindSafe(read));
     IS_GUARDED.set(false);
-    read.ok()
+    let damaged = || broken("Parquet or Arrow", "what it says of its sizes is not so");
+    read.unwrap_or_else(|_| Err(damaged()))
 }

@@ -24,6 +24,8 @@ mod thrift;
 
 use super::error::Problem;
 use super::reading::Reading;
+#[cfg(feature = "parquet")]
+use guard::guarded;
 
 /// How the names of such files end.
 pub(super) const ENDINGS: [&str; 3] = ["parquet", "arrow", "feather"];
@@ -73,44 +75,25 @@ fn not_in_build() -> Problem {
 /// as text. [`Problem::TooManyColumns`].
 #[cfg(feature = "parquet")]
 pub(super) fn text(bytes: Vec<u8>) -> Result<String, Problem> {
-    guarded(|| match kind_of(&bytes)? {
-        Kind::Parquet => parquet_file::text(bytes),
-        Kind::Arrow => arrow_file::text(bytes),
-    })
+    if bytes.is_empty() {
+        return Err(Problem::Empty);
+    }
+    // The first bytes say which format it is, whatever its name says.
+    let begins = |with: &[u8]| bytes.starts_with(with);
+    if begins(b"PAR1") {
+        return guarded(|| parquet_file::text(bytes));
+    }
+    if begins(arrow_file::MAGIC) || begins(arrow_file::STREAM) {
+        return guarded(|| arrow_file::text(bytes));
+    }
+    Err(super::binary::problem(&bytes).unwrap_or_else(|| {
+        Problem::Other(
+            "is neither a Parquet file nor one of Arrow, which its name says; a table of text is called NAME.csv".into(),
+        )
+    }))
 }
 
 #[cfg(not(feature = "parquet"))]
 pub(super) fn text(_bytes: Vec<u8>) -> Result<String, Problem> {
     Err(not_in_build())
-}
-
-#[cfg(feature = "parquet")]
-enum Kind {
-    Parquet,
-    Arrow,
-}
-
-/// Which format it is, by its first bytes, whatever its name says.
-#[cfg(feature = "parquet")]
-fn kind_of(bytes: &[u8]) -> Result<Kind, Problem> {
-    match bytes {
-        [] => Err(Problem::Empty),
-        _ if bytes.starts_with(b"PAR1") => Ok(Kind::Parquet),
-        _ if bytes.starts_with(arrow_file::MAGIC) || bytes.starts_with(arrow_file::STREAM) => {
-            Ok(Kind::Arrow)
-        }
-        _ => Err(super::binary::problem(bytes).unwrap_or_else(|| {
-            Problem::Other(
-                "is neither a Parquet file nor one of Arrow, which its name says; a table of text is called NAME.csv".into(),
-            )
-        })),
-    }
-}
-
-/// The crates of Arrow check some of what a file says by an assertion: a validity buffer that is too short ends in a panic of
-/// arrow-buffer 60.1. It means what their errors mean.
-#[cfg(feature = "parquet")]
-fn guarded<T>(read: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
-    let damaged = || table::broken("Parquet or Arrow", "what it says of its sizes is not so");
-    guard::guarded(read).unwrap_or_else(|| Err(damaged()))
 }

@@ -9,10 +9,8 @@ use parquet::arrow::arrow_reader::{
 };
 
 use super::super::error::Problem;
-use super::parquet_sizes::{check_footer, check_pages};
-use super::table::{Table, broken};
-
-const PARQUET: &str = "Parquet";
+use super::parquet_sizes::{check_footer, check_pages, damaged};
+use super::table::Table;
 
 /// So many rows are unpacked at once.
 const BATCH: usize = 256;
@@ -34,10 +32,10 @@ pub(super) fn text(bytes: Vec<u8>) -> Result<String, Problem> {
     }
     match i64::try_from(table.rows()) {
         Ok(read) if read == rows => Ok(table.into_text()),
-        _ => Err(broken(
-            PARQUET,
-            &format!("it says that it has {rows} rows and has {}", table.rows()),
-        )),
+        _ => Err(damaged(format!(
+            "it says that it has {rows} rows and has {}",
+            table.rows()
+        ))),
     }
 }
 
@@ -49,18 +47,9 @@ fn about(bytes: &Bytes) -> Result<ArrowReaderMetadata, Problem> {
     ArrowReaderMetadata::load(bytes, options).map_err(damaged)
 }
 
-fn damaged(error: impl std::fmt::Display) -> Problem {
-    broken(PARQUET, &error.to_string())
-}
-
 fn with_views(schema: &Schema) -> Schema {
-    Schema::new(
-        schema
-            .fields()
-            .iter()
-            .map(|field| with_view(field))
-            .collect::<Vec<FieldRef>>(),
-    )
+    let fields = schema.fields().iter().map(|field| with_view(field));
+    Schema::new(fields.collect::<Vec<FieldRef>>())
 }
 
 fn with_view(field: &Field) -> FieldRef {

@@ -10,16 +10,11 @@ use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 
 use super::super::error::Problem;
 use super::super::limits::{MAX_BYTES, MAX_COLUMNS};
-use super::table::{broken, too_large};
+use super::table::{WIDER, broken, too_large};
 use super::thrift::Thrift;
-
-const PARQUET: &str = "Parquet";
 
 /// How deep columns may stand in each other.
 const DEEPEST: usize = 50;
-
-/// Numbers take up to so many times the bytes of their text: eight bytes for `0` and a comma.
-const WIDER: u64 = 4;
 
 /// Checks what the end of a file says of its columns: their tree is no deeper and no larger than a table may have, and lists have
 /// the elements that they say.
@@ -28,7 +23,7 @@ const WIDER: u64 = 4;
 ///
 /// [`Problem::Other`], [`Problem::TooManyColumns`].
 pub(super) fn check_footer(bytes: &[u8]) -> Result<(), Problem> {
-    let footer = footer(bytes).ok_or_else(|| broken(PARQUET, "it does not end as such a file"))?;
+    let footer = footer(bytes).ok_or_else(|| damaged("it does not end as such a file"))?;
     let mut children = Vec::new();
     let read = Thrift::new(footer).fields(|thrift, number, kind| match number {
         2 => thrift.structs(kind, |thrift| {
@@ -46,7 +41,7 @@ pub(super) fn check_footer(bytes: &[u8]) -> Result<(), Problem> {
         _ => thrift.skip(kind),
     });
     if read.is_none() {
-        return Err(broken(PARQUET, "what it says of its columns is cut off"));
+        return Err(damaged("what it says of its columns is cut off"));
     }
     match children.first() {
         Some(columns) if *columns > MAX_COLUMNS as i64 => Err(Problem::TooManyColumns {
@@ -54,8 +49,12 @@ pub(super) fn check_footer(bytes: &[u8]) -> Result<(), Problem> {
             columns: usize::try_from(*columns).unwrap_or(usize::MAX),
         }),
         _ if is_tree(&children) => Ok(()),
-        _ => Err(broken(PARQUET, "its columns are no tree")),
+        _ => Err(damaged("its columns are no tree")),
     }
+}
+
+pub(super) fn damaged(error: impl std::fmt::Display) -> Problem {
+    broken("Parquet", &error.to_string())
 }
 
 /// What a file says of itself: it stands before its own length and the mark at the end.
@@ -121,12 +120,7 @@ pub(super) fn check_pages(bytes: &[u8], about: &ParquetMetaData) -> Result<(), P
 }
 
 fn check_column(bytes: &[u8], column: &ColumnChunkMetaData, sum: &mut Sum) -> Result<(), Problem> {
-    let damaged = || {
-        broken(
-            PARQUET,
-            &format!("the pages of {} are cut off", column.column_path()),
-        )
-    };
+    let damaged = || damaged(format!("the pages of {} are cut off", column.column_path()));
     let packed_by = match column.compression() {
         // Its old form does not say in advance what it unpacks to.
         Compression::LZ4 => Some("the LZ4 of Hadoop"),

@@ -126,25 +126,13 @@ fn settings_and_names_of_other_files_are_refused() {
         ("b", halves),
     ]);
     let bytes = parquet(&table, Compression::SNAPPY);
+    let [tab, header] =
+        ["--delimiter", "--no-header"].map(|flag| format!("{flag} is about tables of text"));
+    let characters = "tokens = 'characters'";
     for (name, bytes, settings, said) in [
-        (
-            "a.parquet",
-            &bytes[..],
-            "delimiter = \"\\t\"",
-            "--delimiter is about tables of text",
-        ),
-        (
-            "a.arrow",
-            &bytes,
-            "no_header = true",
-            "--no-header is about tables of text",
-        ),
-        (
-            "a.dat",
-            &bytes,
-            "tokens = 'characters'",
-            "call it NAME.parquet",
-        ),
+        ("a.parquet", &bytes[..], "delimiter = \"\\t\"", &tab[..]),
+        ("a.arrow", &bytes, "no_header = true", &header),
+        ("a.dat", &bytes, characters, "call it NAME.parquet"),
         ("a.dat", &bytes, "", "call it NAME.parquet"),
         ("a.parquet.gz", &pack(&bytes), "", "gunzip"),
         ("a.parquet", b"", "", "is empty"),

@@ -1,12 +1,12 @@
 //! A table of columns becomes text: with a header and commas between cells, or as JSON lines if a column holds lists.
 
 use arrow_array::RecordBatch;
-use arrow_schema::{DataType, Schema};
+use arrow_schema::Schema;
 
 use super::super::error::Problem;
 use super::super::limits::{MAX_BYTES, MAX_COLUMNS};
 use super::super::quote::{grouped, shorten};
-use super::cells::{Form, is_read, name_of, push_text, write};
+use super::cells::{Form, is_list, is_read, name_of, push_text, write};
 
 /// The text of the rows so far.
 pub(super) struct Table {
@@ -44,7 +44,7 @@ impl Table {
         }
         let names: Vec<String> = fields.iter().map(|field| field.name().clone()).collect();
         let mut table = Self {
-            form: match has_lists(schema) {
+            form: match fields.iter().any(|field| is_list(field.data_type())) {
                 true => Form::Json,
                 false => Form::Csv,
             },
@@ -127,26 +127,15 @@ impl Table {
     }
 }
 
-/// Whether a column holds lists.
-fn has_lists(schema: &Schema) -> bool {
-    let is_list = |kind: &DataType| {
-        matches!(
-            kind,
-            DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..)
-        )
-    };
-    schema
-        .fields()
-        .iter()
-        .any(|field| is_list(field.data_type()))
-}
-
 fn key(name: &str) -> String {
     let mut key = String::new();
     push_text(name, Form::Json, &mut key);
     key.push(':');
     key
 }
+
+/// Numbers take up to so many times the bytes of their text: eight bytes for `0` and a comma.
+pub(super) const WIDER: u64 = 4;
 
 /// A file of this format that is not as such a file should be.
 pub(super) fn broken(format: &str, why: &str) -> Problem {

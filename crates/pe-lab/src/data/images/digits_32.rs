@@ -92,7 +92,8 @@ fn pack() -> Pack {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::{Digits, Input};
+    use crate::data::testing::vectors;
+    use crate::task::Digits;
 
     /// The published images of 8 × 8 count the black pixels of each patch of these, so every one of them is checked.
     #[test]
@@ -137,18 +138,13 @@ mod tests {
         for length in task.test_lengths() {
             let set = task.test_set(length);
             assert_eq!(set.len(), 397);
-            let Input::Vectors { width: 16, values } = &set[0].input else {
-                panic!("no patches")
-            };
-            assert_eq!(values.len(), 16 * length);
+            let (width, values) = vectors(&set[0].input);
+            assert_eq!((width, values.len()), (16, 16 * length));
             let side = task.grid_at(length).unwrap().height();
             assert_eq!(side * side, length);
         }
         // At the resolution of the training a pixel is black or white.
-        let Input::Vectors { values, .. } = &task.test_set(64)[0].input else {
-            panic!("no patches")
-        };
-        let mut kinds: Vec<f32> = values.clone();
+        let mut kinds = vectors(&task.test_set(64)[0].input).1.to_vec();
         kinds.sort_by(f32::total_cmp);
         kinds.dedup();
         assert_eq!(kinds.len(), 2);

@@ -24,9 +24,12 @@ pub use digits_32::digits_32;
 pub(super) use predict::to_predict;
 pub(super) use task::Images;
 
+use super::describe::{FEW, counted};
 use super::epochs::once_through;
-use super::error::{BadImage, Problem, SHOWN};
-use super::folders::{self, Folder, Found, check_folders, kept_name, left_out, most_private};
+use super::error::{BadImage, Problem};
+use super::folders::{
+    self, Folder, Found, check_bad, check_folders, kept_name, left_out, most_private,
+};
 use super::format::Format;
 use super::limits::MIN_ROWS;
 use super::open::open_bytes;
@@ -34,6 +37,7 @@ use super::quote::{grouped, shorten};
 use super::reading::Reading;
 use super::spec::{DataSpec, FileSpec, Source};
 use super::task::{DataTask, Made};
+use crate::task::floor::most_frequent_share;
 use decode::Header;
 use equal::{Equal, drawn};
 use pack::{Contents, Pack};
@@ -41,10 +45,6 @@ use size::{Size, Sizes, by};
 
 /// The end of the name of the file in which a study keeps images.
 const EXTENSION: &str = "images";
-/// The description names this many classes and counts the rest.
-const NAMED: usize = 10;
-/// The description warns if fewer images than this are tested.
-const FEW: usize = 50;
 
 /// Whether images are read from here: from a folder, or from the file of a study.
 pub(super) fn are_in(source: &Source) -> bool {
@@ -94,13 +94,11 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
     };
     let description = describe(&pack.contents);
     let spec = FileSpec::of(Path::new(&file), pack.bytes());
+    let spec = DataSpec::new(spec, Format::Images, reading);
+    let made = Made::Images(Arc::new(Images::new(pack, &file)));
     Ok(DataTask {
-        spec: DataSpec::new(spec, Format::Images, reading),
-        source: source.clone(),
-        description,
         private,
-        packed: Vec::new(),
-        made: Made::Images(Arc::new(Images::new(pack, &file))),
+        ..DataTask::of_file(source, spec, description, made)
     })
 }
 
@@ -150,13 +148,7 @@ impl Bad<'_> {
 
     /// Checks that no more are bad than may be.
     fn check(&self) -> Result<(), Problem> {
-        match self.all.len() > self.allowed {
-            false => Ok(()),
-            true => Err(Problem::BadImages {
-                count: self.all.len(),
-                shown: self.all.iter().take(SHOWN).cloned().collect(),
-            }),
-        }
+        check_bad(&self.all, self.allowed)
     }
 }
 
@@ -405,25 +397,12 @@ fn facts(
 
 /// What was found and how it is used, in lines for a person.
 fn describe(contents: &Contents) -> Vec<String> {
-    let mut counts = vec![0_usize; contents.labels.len()];
-    for class in contents.train.iter().chain(&contents.test) {
-        counts[*class] += 1;
-    }
-    let mut order: Vec<usize> = (0..counts.len()).collect();
-    order.sort_by_key(|class| std::cmp::Reverse(counts[*class]));
-    let named = order.iter().take(NAMED).map(|class| {
-        let (label, count) = (&contents.labels[*class], counts[*class]);
-        format!("{} {}", shorten(label), grouped(count))
-    });
-    let mut named: Vec<String> = named.collect();
-    if order.len() > NAMED {
-        named.push(format!("and {} more", grouped(order.len() - NAMED)));
-    }
+    let images = contents.train.iter().chain(&contents.test);
     let patches = |size: &Size| size.map(|side| side / contents.patch);
     let trained = patches(&contents.sizes[0]);
     let mut lines = vec![
-        format!("{} images", grouped(counts.iter().sum())),
-        format!("{} classes: {}", grouped(counts.len()), named.join(", ")),
+        format!("{} images", grouped(images.clone().count())),
+        counted("classes", &contents.labels, images.copied()),
         format!(
             "patches of {} × {0} pixels (--patch): {} of them in an image, {} tokens of {} numbers",
             contents.patch,
@@ -442,7 +421,7 @@ fn describe(contents: &Contents) -> Vec<String> {
         others.collect::<Vec<_>>().join(", ")
     ));
     lines.push(once_through(contents.train.len(), "images"));
-    let floor = task::most_frequent(&contents.test, contents.labels.len());
+    let floor = most_frequent_share(contents.test.iter());
     lines.push(format!(
         "floor, the share of the most frequent class in the test: {floor:.3}"
     ));

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::error::{BadImage, Problem, SHOWN};
+use super::super::error::{BadImage, Problem};
 use super::super::folders;
 use super::super::prediction::{ToPredict, Truth};
 use super::super::quote::grouped;
@@ -26,8 +26,7 @@ pub(in super::super) fn to_predict(task: &Images, path: &Path) -> Result<ToPredi
     let mut samples = Vec::with_capacity(files.len());
     let (mut resized, mut cut, mut bad) = (0, 0, Vec::new());
     for file in &files {
-        let image = decode::decode(file);
-        match image {
+        match decode::decode(file) {
             Err(what) => bad.push(BadImage {
                 path: name(path, file),
                 what,
@@ -42,13 +41,11 @@ pub(in super::super) fn to_predict(task: &Images, path: &Path) -> Result<ToPredi
         }
     }
     if !bad.is_empty() {
-        let shown: Vec<String> = bad.iter().take(SHOWN).map(BadImage::to_string).collect();
         return Err(Problem::Images(format!(
-            "{} of {} files cannot be used: {}{}; take them away, or name the others",
+            "{} of {} files cannot be used: {}; take them away, or name the others",
             grouped(bad.len()),
             grouped(files.len()),
-            shown.join("; "),
-            if bad.len() > SHOWN { "; …" } else { "" }
+            folders::first_of(&bad)
         )));
     }
     let mut notes = Vec::new();
@@ -67,12 +64,7 @@ pub(in super::super) fn to_predict(task: &Images, path: &Path) -> Result<ToPredi
             }
         ));
     }
-    if hidden > 0 {
-        notes.push(format!(
-            "hidden files, which are not read: {}",
-            grouped(hidden)
-        ));
-    }
+    notes.extend(folders::left_out(hidden, &[]));
     let names: Vec<PathBuf> = files.iter().map(|file| name(path, file)).collect();
     // In a folder for each class the name of the folder is the label.
     let truth = |name: &PathBuf| {

@@ -149,6 +149,7 @@ fn fitting([height, width]: Size) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::testing::Says;
 
     fn choose(found: &[Size], size: Option<usize>, patch: Option<usize>) -> Result<Sizes, String> {
         let reading = Reading {
@@ -189,12 +190,9 @@ mod tests {
         assert_eq!(of(None, Some(10)), sizes([50, 40], 10));
         assert_eq!(of(None, Some(16)), sizes([48, 48], 16));
         assert_eq!(of(Some(16), Some(1)).unwrap().patches(), [16, 16]);
+        let no_multiple = "--size 24 is not a multiple of --patch 5";
         for (size, patch, said) in [
-            (
-                Some(24),
-                Some(5),
-                "--size 24 is not a multiple of --patch 5",
-            ),
+            (Some(24), Some(5), no_multiple),
             (Some(31), None, "--size 31 is not a multiple of 4"),
             (Some(0), None, "--size is 0"),
             (None, Some(0), "--patch is 0"),
@@ -203,8 +201,7 @@ mod tests {
             (Some(usize::MAX), None, "from 1 to 4096 pixels"),
             (None, Some(usize::MAX), "from 1 to 4096 pixels"),
         ] {
-            let message = of(size, patch).unwrap_err();
-            assert!(message.contains(said), "{size:?} {patch:?}: {message}");
+            of(size, patch).unwrap_err().says(said);
         }
     }
 

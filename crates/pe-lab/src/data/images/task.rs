@@ -10,6 +10,7 @@ use super::super::limits::NAME;
 use super::super::quote::grouped;
 use super::pack::{Contents, Pack};
 use super::size::Size;
+use crate::task::floor::most_frequent_share;
 use crate::task::{Answer, Input, Readout, Sample, Task, TestRows};
 
 /// Predict the class of an image, from the mean over all its patches.
@@ -213,7 +214,7 @@ impl Task for Images {
     }
 
     fn floor(&self, _length: usize) -> f64 {
-        most_frequent(&self.contents().test, self.classes())
+        most_frequent_share(self.contents().test.iter())
     }
 
     fn floor_about(&self) -> &str {
@@ -244,18 +245,10 @@ impl Task for Images {
     }
 }
 
-/// The share of the most frequent class.
-pub(super) fn most_frequent(of: &[usize], classes: usize) -> f64 {
-    let mut counts = vec![0_usize; classes];
-    for class in of {
-        counts[*class] += 1;
-    }
-    counts.into_iter().max().unwrap_or(0) as f64 / of.len().max(1) as f64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::testing::vectors;
 
     fn task() -> Images {
         let contents = Contents {
@@ -286,18 +279,14 @@ mod tests {
         let [sample] = &task.test_set(2)[..] else {
             panic!("one image")
         };
-        let Input::Vectors { width: 12, values } = &sample.input else {
-            panic!("{sample:?}")
-        };
+        let (_, values) = vectors(&sample.input);
         // Reds 0 to 7 of two images: mean 3.5, variance 5.25.
         let red = |place: usize| ((place as f64 - 3.5) / 5.25_f64.sqrt()) as f32;
         let reds: Vec<f32> = values.chunks(3).map(|pixel| pixel[0]).collect();
         assert_eq!(reds, [0, 1, 4, 5, 2, 3, 6, 7].map(red));
         assert!(values.chunks(3).all(|pixel| pixel[1..] == [0.0, 1.0]));
         let large = &task.test_set(6)[0];
-        let Input::Vectors { values, .. } = &large.input else {
-            panic!("{large:?}")
-        };
+        let (_, values) = vectors(&large.input);
         let reds: Vec<f32> = values.chunks(3).map(|pixel| pixel[0]).collect();
         // The second row of patches begins with the pixels 12, 13, 18 and 19.
         assert_eq!(

@@ -17,6 +17,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
@@ -29,7 +30,7 @@ use super::labelled::{Division, Labelled};
 use super::next;
 use super::sequences::Sequences;
 use super::series::{self, Series};
-use super::spec::DataSpec;
+use super::spec::{DataSpec, digest_of};
 use super::task::{DataTask, Made};
 use super::text::MaskedText;
 use crate::door::Entry;
@@ -83,8 +84,7 @@ struct Head {
 /// The numbers of a part.
 enum Numbers<'a> {
     Stream(&'a Stream),
-    Short(&'a [u32]),
-    Own(Vec<u32>),
+    Short(Cow<'a, [u32]>),
     Indices(&'a [usize]),
     Real(Vec<&'a [f64]>),
 }
@@ -94,7 +94,6 @@ impl Numbers<'_> {
         match self {
             Self::Stream(stream) => stream.len(),
             Self::Short(numbers) => numbers.len(),
-            Self::Own(numbers) => numbers.len(),
             Self::Indices(numbers) => numbers.len(),
             Self::Real(columns) => columns.iter().map(|column| column.len()).sum(),
         }
@@ -114,7 +113,6 @@ impl Numbers<'_> {
             Self::Short(numbers) => numbers
                 .iter()
                 .try_for_each(|number| put(u64::from(*number))),
-            Self::Own(numbers) => Numbers::Short(numbers).write(width, out),
             Self::Indices(numbers) => numbers.iter().try_for_each(|number| put(*number as u64)),
             Self::Real(columns) => {
                 let mut all = columns.iter().copied().flatten();
@@ -227,16 +225,17 @@ type Named<'a> = (String, usize, Numbers<'a>);
 
 fn parts_of_rows(tasks: &[Arc<Labelled>]) -> (About, Vec<Named<'_>>) {
     let sequences = tasks[0].sequences();
+    let short = |numbers| Numbers::Short(Cow::Borrowed(numbers));
     let mut parts = vec![
-        ("ends".to_string(), 4, Numbers::Short(&sequences.ends)),
-        ("labels".into(), 4, Numbers::Short(&sequences.labels)),
+        ("ends".to_string(), 4, short(&sequences.ends)),
+        ("labels".into(), 4, short(&sequences.labels)),
         ("tokens".into(), 4, Numbers::Stream(&sequences.tokens)),
     ];
     if let Some(answers) = &sequences.answers {
         let lengths = answers.iter().map(|answer| answer.len() as u32).collect();
         let tokens = answers.iter().flatten().copied().collect();
-        parts.push(("lengths of answers".into(), 4, Numbers::Own(lengths)));
-        parts.push(("answers".into(), 4, Numbers::Own(tokens)));
+        parts.push(("lengths of answers".into(), 4, Numbers::Short(lengths)));
+        parts.push(("answers".into(), 4, Numbers::Short(tokens)));
     }
     let measured = tasks[0].measured();
     if let Some(measured) = measured {
@@ -250,7 +249,7 @@ fn parts_of_rows(tasks: &[Arc<Labelled>]) -> (About, Vec<Named<'_>>) {
     for task in tasks {
         let (division, numbers, train) = task.own();
         let name = &division.name;
-        parts.push((format!("numbers of {name}"), 4, Numbers::Short(numbers)));
+        parts.push((format!("numbers of {name}"), 4, short(numbers)));
         parts.push((format!("train of {name}"), 4, Numbers::Indices(train)));
         folds.push(division.clone());
     }
@@ -258,10 +257,10 @@ fn parts_of_rows(tasks: &[Arc<Labelled>]) -> (About, Vec<Named<'_>>) {
     (About::Rows { labels, folds }, parts)
 }
 
-/// A prepared file that is as it was written.
+/// The parts of a prepared file that is as it was written.
 struct Prepared {
     file: File,
-    head: Head,
+    parts: Vec<Part>,
     /// Where the first part begins.
     start: u64,
     digest: String,
@@ -273,8 +272,8 @@ struct Prepared {
 ///
 /// With the reason why the file cannot be used.
 pub fn task(path: &Entry, of: &str, spec: &DataSpec, name: &str) -> Result<Arc<dyn Task>, String> {
-    let prepared = Prepared::open(path, of)?;
-    prepared.task(spec, name)
+    let (prepared, about) = Prepared::open(path, of)?;
+    prepared.task(about, spec, name)
 }
 
 /// The digest at the end of a prepared file.
@@ -283,13 +282,13 @@ pub fn task(path: &Entry, of: &str, spec: &DataSpec, name: &str) -> Result<Arc<d
 ///
 /// With the reason why the file cannot be used.
 pub fn digest(path: &Entry, of: &str) -> Result<String, String> {
-    Prepared::open(path, of).map(|prepared| prepared.digest)
+    Prepared::open(path, of).map(|(prepared, _)| prepared.digest)
 }
 
 impl Prepared {
-    /// Opens a file, and checks that it is as it was written. The study may come from somebody else: sizes are checked
+    /// Opens a file, and checks that it is as it was written. Returns what the task is made of beside its parts too. The study may come from somebody else: sizes are checked
     /// before anything is read.
-    fn open(path: &Entry, of: &str) -> Result<Self, String> {
+    fn open(path: &Entry, of: &str) -> Result<(Self, About), String> {
         let said = |error: io::Error| match error.kind() {
             ErrorKind::InvalidData => error.to_string(),
             _ => format!("it cannot be read: {error}"),
@@ -323,31 +322,25 @@ impl Prepared {
         }
 
         file.seek(SeekFrom::Start(0)).map_err(said)?;
-        let mut hashing = Hashing {
-            to: &mut io::sink(),
-            sha: Sha256::new(),
-        };
-        io::copy(&mut (&mut file).take(bytes - DIGITS), &mut hashing).map_err(said)?;
-        let digest = format!("{:x}", hashing.sha.finalize());
+        let digest = digest_of((&mut file).take(bytes - DIGITS)).map_err(said)?;
         let mut written = String::new();
         file.read_to_string(&mut written).map_err(said)?;
-        match written == digest {
-            true => Ok(Self {
-                file,
-                head,
-                start,
-                digest,
-            }),
-            false => {
-                Err("it is not as it was written: its digest is that of something else".into())
-            }
+        if written != digest {
+            return Err("it is not as it was written: its digest is that of something else".into());
         }
+        let prepared = Self {
+            file,
+            parts: head.parts,
+            start,
+            digest,
+        };
+        Ok((prepared, head.about))
     }
 
     /// Where a part begins, and what it is.
     fn part(&self, name: &str, width: usize) -> Result<(u64, Part), String> {
         let mut start = self.start;
-        for part in &self.head.parts {
+        for part in &self.parts {
             if part.name == name && part.width == width {
                 return Ok((start, part.clone()));
             }
@@ -377,11 +370,17 @@ impl Prepared {
         Ok(numbers)
     }
 
+    /// The real numbers of a part that is there if `is_there`.
+    fn reals(&mut self, name: &str, is_there: bool) -> Result<Option<Vec<f64>>, String> {
+        let read = is_there.then(|| self.numbers(name, 8, f64::from_bits));
+        read.transpose()
+    }
+
     /// The numbers of a part, which stay in the file.
-    fn stream(self, name: &str, width: usize) -> Result<(Stream, Head), String> {
+    fn stream(self, name: &str, width: usize) -> Result<Stream, String> {
         let (start, part) = self.part(name, width)?;
         let tokens = TokenFile::part(self.file, start, width, part.count);
-        Ok((Stream::File(tokens), self.head))
+        Ok(Stream::File(tokens))
     }
 
     /// The answers that are written for each of `labels` labels, in tokens below `words`.
@@ -402,17 +401,19 @@ impl Prepared {
     }
 
     /// The task of this name, of rows.
-    fn rows(mut self, spec: &DataSpec, name: &str) -> Result<Arc<dyn Task>, String> {
-        let About::Rows { labels, folds } = &self.head.about else {
-            return Err("it holds no rows".into());
-        };
+    fn rows(
+        mut self,
+        labels: Vec<String>,
+        mut folds: Vec<Division>,
+        spec: &DataSpec,
+        name: &str,
+    ) -> Result<Arc<dyn Task>, String> {
         let short = |number: u64| number as u32;
         let index = |number: u64| number as usize;
         let classes = labels.len();
         let fold = folds.iter().position(|fold| fold.name == name);
         let fold = fold.ok_or_else(|| format!("it has no task `{name}`"))?;
-        let is_measured = folds[fold].scale.is_some();
-        let has_times = folds[fold].times.is_some();
+        let division = folds.swap_remove(fold);
         let ends = self.numbers("ends", 4, short)?;
         let of_rows = self.numbers("labels", 4, short)?;
         let numbers = self.numbers(&format!("numbers of {name}"), 4, short)?;
@@ -421,18 +422,9 @@ impl Prepared {
             true => Some(self.answers(classes, numbers.len())?),
         };
         let train = self.numbers(&format!("train of {name}"), 4, index)?;
-        let table = match is_measured {
-            false => None,
-            true => Some(self.numbers("measured", 8, f64::from_bits)?),
-        };
-        let since = match has_times {
-            false => None,
-            true => Some(self.numbers("times", 8, f64::from_bits)?),
-        };
-        let (tokens, head) = self.stream("tokens", 4)?;
-        let About::Rows { labels, mut folds } = head.about else {
-            return Err("it holds no rows".into());
-        };
+        let table = self.reals("measured", division.scale.is_some())?;
+        let since = self.reals("times", division.times.is_some())?;
+        let tokens = self.stream("tokens", 4)?;
         if !ends.is_sorted()
             || ends.last().copied().unwrap_or(0) as usize != tokens.len()
             || of_rows.len() != ends.len()
@@ -450,35 +442,29 @@ impl Prepared {
             tokens,
             since,
         });
-        let division = folds.swap_remove(fold);
         let task = Labelled::prepared(
             sequences, labels, &spec.file, division, numbers, train, table,
         )?;
         Ok(Arc::new(task))
     }
 
-    fn task(mut self, spec: &DataSpec, name: &str) -> Result<Arc<dyn Task>, String> {
-        match &self.head.about {
-            About::Rows { .. } => self.rows(spec, name),
+    fn task(mut self, about: About, spec: &DataSpec, name: &str) -> Result<Arc<dyn Task>, String> {
+        match about {
+            About::Rows { labels, folds } => self.rows(labels, folds, spec, name),
             About::Masked { known } => {
-                let known = *known;
-                let (characters, _) = self.stream("tokens", 2)?;
+                let characters = self.stream("tokens", 2)?;
                 let task = MaskedText::prepared(characters, known, &spec.file)?;
                 Ok(Arc::new(task))
             }
             About::Next { known } => {
                 let known = known.chars().collect();
-                let (characters, _) = self.stream("tokens", 2)?;
+                let characters = self.stream("tokens", 2)?;
                 let task = next::of_prepared(characters, known, &spec.file, &spec.reading);
                 Ok(Arc::new(task.map_err(|problem| problem.to_string())?))
             }
             About::Series(about) => {
-                let about = about.clone();
                 let values = self.numbers("values", 8, f64::from_bits)?;
-                let times = match about.time {
-                    None => None,
-                    Some(_) => Some(self.numbers("times", 8, f64::from_bits)?),
-                };
+                let times = self.reals("times", about.time.is_some())?;
                 let classes = match about.labels {
                     None => None,
                     Some(_) => Some(self.numbers("classes", 4, |number| number as usize)?),

@@ -36,21 +36,15 @@ fn a_prepared_form_gives_the_same_tasks() {
     };
     let table = (0..900).map(row).collect::<String>();
     let table: &str = &format!("when,height,side,way\n{table}");
+    let answers = "objective = 'answer'; label = 'label'; text = 'text'";
+    let timed = "target = 'height'; columns = ['height', 'side']; time = 'when'";
     for (name, text, settings) in [
         ("a.csv", &rows(400)[..], ""),
         ("a.jsonl", lines, "max_len = 20"),
-        (
-            "b.jsonl",
-            lines,
-            "objective = 'answer'; label = 'label'; text = 'text'",
-        ),
+        ("b.jsonl", lines, answers),
         ("a.txt", text, "objective = 'next'"),
         ("a.txt", text, "objective = 'masked'"),
-        (
-            "s.csv",
-            table,
-            "target = 'height'; columns = ['height', 'side']; time = 'when'",
-        ),
+        ("s.csv", table, timed),
         ("s.csv", table, "target = 'height'; columns = ['side']"),
         ("s.csv", table, "target = 'way'; columns = ['height']"),
     ] {

@@ -8,22 +8,21 @@
 //! b,0,0.2,0.4,right
 //! ```
 
-use std::collections::HashMap;
-
 use csv::StringRecord;
 
 use super::super::channels::step;
 use super::super::class_table::ClassTable;
 use super::super::csv::{TIMES, ranges};
 use super::super::dates::Clock;
-use super::super::error::{BadLine, Problem};
+use super::super::error::Problem;
 use super::super::header::{column, list};
+use super::super::numbered::Numbered;
 use super::super::numbers::number;
 use super::super::quote::{column_called, grouped, shorten, typed};
 use super::super::reading::Reading;
 use super::super::rows::{Collector, Labels, Tokens};
 use super::super::sheet::{Form, Sheet};
-use super::super::times::{Named, Times, time_of};
+use super::super::times::{Times, time_of};
 use super::time::{Time, cell, has};
 
 /// Reads whole series, in the order in which they first occur, and returns in words where they were found. A series with a line
@@ -58,25 +57,26 @@ pub(in super::super) fn read(
     };
     let channels = names(&places.channels);
     collector.measure_columns(&channels)?;
-    let times = places.time.as_ref();
-    let times = times.map(|(time, clock)| Times::new(Named::Column(time.name.clone()), *clock));
+    let times = places.time.as_ref().map(|(time, clock)| {
+        let named = format!("the times of {}", column_called(&time.name));
+        Times::new(named, *clock)
+    });
     collector.expect_times(times)?;
     let mut found = Found::default();
+    // A row that may be of any series is not left out: that series would lack a step.
     table.each(|line, row| match row {
         Ok(row) if cell(row, places.id).is_empty() => {
             let id = column_called(&table.names[places.id]);
-            Err(of_no_series(
-                line,
-                format!("{id} is empty, and it says of which series the row is"),
-            ))
+            let what = format!("{id} is empty, and it says of which series the row is");
+            Err(Problem::at_line(line, what))
         }
         Ok(row) => {
             found.add(line, row, &table.names, &places, in_table);
             Ok(())
         }
-        Err(what) => Err(of_no_series(line, what)),
+        Err(what) => Err(Problem::at_line(line, what)),
     })?;
-    for (id, series) in found.ids.into_iter().zip(found.series) {
+    for (id, series) in found.ids.names().into_iter().zip(found.series) {
         series.end(&id, labels, classes, collector)?;
     }
     let mut notes = vec![format!(
@@ -109,15 +109,6 @@ pub(in super::super) fn read(
     }
     notes.extend(table.notes.iter().cloned());
     Ok(notes)
-}
-
-/// A row of which nobody can tell to which series it belongs. It is not left out: that series would lack a step.
-fn of_no_series(line: usize, what: String) -> Problem {
-    Problem::Lines {
-        count: 1,
-        shown: vec![BadLine { line, what }],
-        can_skip: false,
-    }
 }
 
 /// The names of the columns of the channels.
@@ -259,9 +250,8 @@ fn channels(
 /// The series of a table, in the order in which they first occur.
 #[derive(Default)]
 struct Found {
-    ids: Vec<String>,
+    ids: Numbered,
     series: Vec<Series>,
-    places: HashMap<String, usize>,
 }
 
 impl Found {
@@ -273,12 +263,10 @@ impl Found {
         places: &Places,
         labels: Labels,
     ) {
-        let id = cell(row, places.id);
-        let place = *self.places.entry(id.to_string()).or_insert_with(|| {
-            self.ids.push(id.to_string());
+        let place = self.ids.of(cell(row, places.id)) as usize;
+        if place == self.series.len() {
             self.series.push(Series::new(line));
-            self.series.len() - 1
-        });
+        }
         let series = &mut self.series[place];
         if series.bad.is_none()
             && let Err(what) = series.add(line, row, names, places, labels)
@@ -401,12 +389,13 @@ impl Series {
         }
         let mut tokens = Tokens::default();
         tokens.times = self.steps.iter().map(|step| step.time).collect();
+        tokens.name = Some(id.to_string());
         self.steps
             .iter()
             .for_each(|step| tokens.push(&step.numbers));
         let label = self.label.as_ref().map(|(label, _)| label.as_str());
         let group = self.group.as_ref().map(|(group, _)| group.as_str());
-        rows.take_named(self.line, id, labels.of(label), group, tokens)
+        rows.take(self.line, labels.of(label), group, tokens)
     }
 }
 

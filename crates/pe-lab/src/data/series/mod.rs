@@ -12,7 +12,6 @@
 mod co2;
 mod long;
 mod predict;
-mod scale;
 mod table;
 mod task;
 #[cfg(test)]
@@ -29,7 +28,6 @@ use super::quote::{column_called, grouped};
 use super::reading::Reading;
 use super::sheet::Form;
 use super::times::{as_positions, steps_of};
-use scale::is_forecast;
 use table::{How, Table, Target};
 
 use crate::task::Task;
@@ -179,7 +177,7 @@ fn describe(table: &Table, how: &How, to_train: usize, window: usize) -> Vec<Str
                 more => format!(" and {} more", grouped(more)),
             }
         ),
-        match is_forecast(table) {
+        match table.is_forecast() {
             true => "the target is read and predicted as its difference from the last value of the window, \
                      in units of such differences in training; other columns are standardized as in training"
                 .into(),

@@ -1,5 +1,6 @@
 //! Another table, read as that of a study was, for its best model to predict.
 
+use std::ops::Range;
 use std::path::Path;
 
 use super::super::error::Problem;
@@ -37,10 +38,8 @@ pub(in super::super) fn to_predict(
             "the first {without} rows have no prediction: the shortest window of the training has {shortest} rows"
         ));
     }
-    let last = |window: &std::ops::Range<usize>| table.values[0][window.end - 1];
-    let from: Option<Vec<f64>> = task
-        .labels()
-        .is_empty()
+    let last = |window: &Range<usize>| table.values[0][window.end - 1];
+    let from = (task.labels().is_empty())
         .then(|| windows.iter().map(|(_, window)| last(window)).collect());
     if from.is_some() {
         notes.push(format!(
@@ -48,23 +47,18 @@ pub(in super::super) fn to_predict(
             grouped(rows + 1)
         ));
     }
+    let (mut names, mut samples, mut truth) = (Vec::new(), Vec::new(), Vec::new());
+    for (row, window) in windows {
+        names.push((row + 1).to_string());
+        samples.push(task.read_window(&table, window));
+        let number = table.values[0].get(row).filter(|_| from.is_some());
+        truth.push(number.copied().map(Truth::Number));
+    }
     Ok(ToPredict {
         about: "row",
-        names: windows
-            .iter()
-            .map(|(row, _)| (row + 1).to_string())
-            .collect(),
-        samples: windows
-            .iter()
-            .map(|(_, window)| task.read_window(&table, window.clone()))
-            .collect(),
-        truth: windows
-            .iter()
-            .map(|(row, _)| {
-                let number = table.values[0].get(*row).filter(|_| from.is_some());
-                number.copied().map(Truth::Number)
-            })
-            .collect(),
+        names,
+        samples,
+        truth,
         from,
         notes,
     })

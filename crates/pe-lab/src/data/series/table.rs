@@ -60,6 +60,10 @@ impl Table {
     pub fn rows(&self) -> usize {
         self.values[0].len()
     }
+
+    pub fn is_forecast(&self) -> bool {
+        self.to_predict == Target::Next
+    }
 }
 
 /// Reads a table, and returns how.

@@ -6,12 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::super::epochs::steps;
 use super::super::limits::NAME;
+use super::super::numbers::{or_one, standard};
 use super::super::prediction::open_answer;
 use super::super::quote::{grouped, shorten};
 use super::super::times::{middle, steps_of};
-use super::scale::{is_forecast, scale};
 use super::table::{Table, Target};
 use crate::rng::{RngExt, generator};
+use crate::task::floor::most_frequent_share;
 use crate::task::{Answer, Forecast, Input, Measure, Readout, Sample, Task, TestRows, Windows};
 
 /// The fewest steps of a training, unless a flag says otherwise. After 150 steps a forecast of `co2.csv` still
@@ -85,7 +86,7 @@ impl Series {
         lengths: Vec<usize>,
     ) -> Self {
         let longest = lengths.iter().copied().max().unwrap_or(window);
-        let first = to_train + longest - usize::from(!is_forecast(&table));
+        let first = to_train + longest - usize::from(!table.is_forecast());
         let rows = table.rows();
         let every = (rows - first).div_ceil(MAX_TESTED).max(1);
         let about = about(&table);
@@ -190,7 +191,7 @@ impl Series {
             let least = || numbers.iter().copied().fold(f64::INFINITY, f64::min);
             let from = match column {
                 // It is read as its difference from another number of the column.
-                0 if is_forecast(&self.table) => [least(), most()],
+                0 if self.table.is_forecast() => [least(), most()],
                 _ => [*mean; 2],
             };
             let is_held = |number: f64| {
@@ -248,7 +249,7 @@ impl Series {
 
     /// The window of `length` rows from which a row is predicted: those before it, or those up to it.
     fn window_of(&self, row: usize, length: usize) -> Range<usize> {
-        let end = row + usize::from(!is_forecast(&self.table));
+        let end = row + usize::from(!self.table.is_forecast());
         end - length..end
     }
 
@@ -290,7 +291,7 @@ impl Series {
     /// In a table of so many rows, those that can be predicted, each with the longest window of the training that it
     /// has. Of a forecast the row after the last is one of them.
     pub(super) fn windows_of(&self, rows: usize) -> Vec<(usize, Range<usize>)> {
-        let next = usize::from(is_forecast(&self.table));
+        let next = usize::from(self.table.is_forecast());
         let of_row = |end: usize| (end - 1 + next, end - self.window.min(end)..end);
         (self.shortest().max(1)..=rows).map(of_row).collect()
     }
@@ -305,7 +306,7 @@ impl Series {
                 table.values.iter().zip(&self.scale).enumerate()
             {
                 let from = match column {
-                    0 if is_forecast(&self.table) => numbers[last],
+                    0 if self.table.is_forecast() => numbers[last],
                     _ => *mean,
                 };
                 values.push(((numbers[at] - from) / deviation) as f32);
@@ -322,9 +323,24 @@ impl Series {
     }
 }
 
-/// The number of training steps for so many rows.
-pub(super) fn training_steps(rows: usize) -> usize {
-    steps(rows).max(LEAST_STEPS)
+/// What each column is scaled by, from the rows of the training. A column of equal numbers is divided by 1.
+fn scale(table: &Table, to_train: usize, window: usize) -> Vec<(f64, f64)> {
+    let of = |(column, numbers): (usize, &Vec<f64>)| {
+        let train = &numbers[..to_train];
+        if column == 0 && table.is_forecast() {
+            // Differences from the last number of a window, as a model reads them.
+            let (mut squares, mut count) = (0.0, 0_usize);
+            for (last, number) in train.iter().enumerate() {
+                for before in &train[last.saturating_sub(window - 1)..last] {
+                    squares += (before - number).powi(2);
+                    count += 1;
+                }
+            }
+            return (0.0, or_one((squares / count.max(1) as f64).sqrt()));
+        }
+        standard(train)
+    };
+    table.values.iter().enumerate().map(of).collect()
 }
 
 fn about(table: &Table) -> String {
@@ -346,7 +362,7 @@ impl Windows for Series {
     fn batch_within(&self, part: Range<usize>, seed: u64, step: usize, size: usize) -> Vec<Sample> {
         let mut rng = generator("data/series/train", seed, step as u64);
         let length = rng.random_range(self.train_lengths());
-        let first = part.start + length - usize::from(!is_forecast(&self.table));
+        let first = part.start + length - usize::from(!self.table.is_forecast());
         let row = |_| self.sample(rng.random_range(first..part.end), length);
         (0..size).map(row).collect()
     }
@@ -407,7 +423,7 @@ impl Task for Series {
     }
 
     fn measure(&self) -> Measure {
-        match is_forecast(&self.table) {
+        match self.table.is_forecast() {
             true => Measure::Error {
                 unit: shorten(&self.table.target).replace('`', ""),
             },
@@ -416,7 +432,7 @@ impl Task for Series {
     }
 
     fn unit(&self) -> f64 {
-        match is_forecast(&self.table) {
+        match self.table.is_forecast() {
             true => self.scale[0].1,
             false => 1.0,
         }
@@ -425,7 +441,7 @@ impl Task for Series {
     fn forecast(&self) -> Option<Forecast> {
         let (numbers, times) = (&self.table.values[0], self.table.times.as_ref());
         let of_rows = |of: &dyn Fn(usize) -> f64| self.tested.iter().map(|row| of(*row)).collect();
-        is_forecast(&self.table).then(|| Forecast {
+        self.table.is_forecast().then(|| Forecast {
             time: match (&self.table.time, times) {
                 (Some(name), Some(_)) => name.clone(),
                 _ => "row".into(),
@@ -443,28 +459,19 @@ impl Task for Series {
 
     /// The error of the naive forecast, or the share of the most frequent class of the test.
     fn floor(&self, _length: usize) -> f64 {
-        let tested = self.tested.len() as f64;
+        let tested = self.tested.iter();
         match &self.table.to_predict {
             Target::Next => {
                 let numbers = &self.table.values[0];
-                let errors = self
-                    .tested
-                    .iter()
-                    .map(|row| (numbers[*row] - numbers[row - 1]).abs());
-                errors.sum::<f64>() / tested
+                let errors = tested.map(|row| (numbers[*row] - numbers[row - 1]).abs());
+                errors.sum::<f64>() / self.tested.len() as f64
             }
-            Target::Classes { labels, of_rows } => {
-                let mut counts = vec![0_usize; labels.len()];
-                for row in &self.tested {
-                    counts[of_rows[*row]] += 1;
-                }
-                counts.into_iter().max().unwrap_or(0) as f64 / tested
-            }
+            Target::Classes { of_rows, .. } => most_frequent_share(tested.map(|row| of_rows[*row])),
         }
     }
 
     fn floor_about(&self) -> &str {
-        match is_forecast(&self.table) {
+        match self.table.is_forecast() {
             true => "the naive forecast: the last value again",
             false => "always the most frequent class",
         }
@@ -479,6 +486,6 @@ impl Task for Series {
     }
 
     fn steps(&self) -> usize {
-        training_steps(self.to_train)
+        steps(self.to_train).max(LEAST_STEPS)
     }
 }

@@ -4,9 +4,9 @@ mod times;
 
 use std::fmt::Write as _;
 
-use super::super::testing::{self, Says, rows};
+use super::super::testing::{self, Says, rows, vectors};
 use super::super::{DataError, DataTask};
-use crate::task::{Input, Measure};
+use crate::task::Measure;
 
 const TIMED: &str = "time = 't'";
 
@@ -133,10 +133,7 @@ fn short_series_have_shorter_windows_down_to_eight() {
         let note = format!("has {window} rows, a seventh of so short a series");
         assert_eq!(data.text().contains(&note), window < 32, "{count}");
         for sample in task.test_set(window) {
-            let Input::Vectors { values, .. } = sample.input else {
-                panic!()
-            };
-            assert_eq!(values.len(), window);
+            assert_eq!(vectors(&sample.input).1.len(), window);
         }
     }
     let wrong = read(&rows(55), "").unwrap_err();
@@ -269,6 +266,7 @@ fn a_table_of_times_without_labels_is_told_how_series_are_read() {
 
 #[test]
 fn files_that_are_no_text_are_told_what_they_are() {
+    let excel = "is a spreadsheet of Excel";
     let (parquet, arrow) = match cfg!(feature = "parquet") {
         true => (
             "is a Parquet file that is broken",
@@ -287,11 +285,7 @@ fn files_that_are_no_text_are_told_what_they_are() {
         ("a.parquet", &b"PAR1\x15\x04\x15\x20"[..], parquet),
         ("a.feather", b"ARROW1\0\0\xff\xff", arrow),
         ("a.xlsx", b"PK\x03\x04\x14\0\x06", zip),
-        (
-            "a.xls",
-            b"\xd0\xcf\x11\xe0\xa1\xb1",
-            "is a spreadsheet of Excel",
-        ),
+        ("a.xls", b"\xd0\xcf\x11\xe0\xa1\xb1", excel),
         ("a.csv.gz", b"\x1f\x8b\x08\0\0", gzip),
         ("a.csv", b"\x1f\x8b\x08\0\0", "is packed by gzip"),
         ("a.npy", b"\x93NUMPY\x01\0v\0", "is an array of NumPy"),

@@ -12,17 +12,9 @@ fn predictions_are_those_of_the_test() {
     let some = |lines: &[&str]| format!("label,text\n{}\n", lines.join("\n"));
     fs::write(&file, some(&lines[..500])).unwrap();
     fs::write(&test, some(&lines[500..])).unwrap();
-    let mut command = lab();
-    command.args(words(
-        "compare --schemes none,sinusoidal --seeds 1 --steps 150 --quiet --json",
-    ));
-    command
-        .arg("--data")
-        .arg(&file)
-        .arg("--test")
-        .arg(&test)
-        .arg("--out")
-        .arg(&out);
+    let flags = "--schemes none,sinusoidal --seeds 1 --steps 150 --quiet --json";
+    let mut command = common::compare(flags, &out);
+    command.arg("--data").arg(&file).arg("--test").arg(&test);
     let (code, stdout, stderr) = ended(&mut command);
     assert_eq!((code, stderr.as_str()), (0, ""));
     let summary: serde_json::Value = serde_json::from_str(&stdout).unwrap();
@@ -122,26 +114,18 @@ fn order_is_learned_with_positions_and_not_without() {
 fn the_text_of_the_laboratory_takes_a_training_length() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    let study = |flags: &[&str]| {
-        let mut command = lab();
-        command.args(words("compare --schemes none --seeds 1 --steps 2"));
-        command.args(["--d-model", "16", "--heads", "2", "--layers", "1"]);
-        ended(command.args(flags).arg("--out").arg(&out))
+    let study = |flags: &str| {
+        let small = "--schemes none --seeds 1 --steps 2 --d-model 16 --heads 2 --layers 1";
+        ended(&mut common::compare(&format!("{small} {flags}"), &out))
     };
-    let (stdout, _) = well(study(&[
-        "--details",
-        "--tasks",
-        "text",
-        "--train-length",
-        "16",
-    ]));
+    let (stdout, _) = well(study("--details --tasks text --train-length 16"));
     says(
         &stdout,
         &["inside training: lengths 16; beyond: lengths 32, 64, 128"],
     );
     assert!(out.join("trials/text(train_length=16)-none-1").is_dir());
     // It goes on under its name, another length is added to it, and the study repeats itself.
-    let (_, stderr) = well(study(&["--train-length", "8"]));
+    let (_, stderr) = well(study("--train-length 8"));
     says(
         &stderr,
         &["1 of them are there already and are kept; 1 are new"],
@@ -169,19 +153,18 @@ fn the_text_of_the_laboratory_takes_a_training_length() {
     assert_eq!(scores(&again), scores(&out));
     assert_eq!(scores(&out).len(), 2);
     for (flags, said) in [
-        (["--train-length", "7"], "it takes from 8 to 512 tokens"),
-        (["--train-length", "513"], "it takes from 8 to 512 tokens"),
-        (["--max-len", "9"], "is about data of your own"),
+        ("--train-length 7", "it takes from 8 to 512 tokens"),
+        ("--train-length 513", "it takes from 8 to 512 tokens"),
+        ("--max-len 9", "is about data of your own"),
     ] {
-        refused(study(&flags), 2, &[said]);
+        refused(study(flags), 2, &[said]);
     }
     let other = folder.path().join("other");
     refused(
-        ended(
-            lab()
-                .args(words("compare --tasks reverse --train-length 16 --out"))
-                .arg(&other),
-        ),
+        ended(&mut common::compare(
+            "--tasks reverse --train-length 16",
+            &other,
+        )),
         2,
         &["--train-length 16 is about texts, and none of the tasks reverse is one"],
     );

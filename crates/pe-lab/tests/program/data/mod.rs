@@ -6,7 +6,7 @@ mod refused;
 use std::fs;
 use std::path::Path;
 
-use crate::common::{self, ended, json, lab, refused, says, succeeds, well, words};
+use crate::common::{self, ended, json, lab, refused, says, succeeds, well};
 use burn::tensor::Device;
 use pe_lab::ask::{ModelSpec, Recipe, Scheme};
 use pe_lab::data::DataTask;
@@ -14,29 +14,27 @@ use pe_lab::learn::{Job, Keep, Model, Watch, evaluate, train};
 use pe_lab::rng::{RngExt, generator};
 
 fn compare(data: &Path, out: &Path) -> (i32, String, String) {
-    let flags = ["compare", "--schemes", "none,learned", "--seeds", "1"];
-    let mut command = lab();
-    command
-        .args(flags)
-        .args(common::SMALL)
-        .args(["--details", "--steps", "2", "--data"]);
-    ended(command.arg(data).arg("--out").arg(out))
+    let mut command = common::compare(SHORT, out);
+    ended(command.args(common::SMALL).arg("--data").arg(data))
 }
 
+/// A study that is soon over.
+const SHORT: &str = "--schemes none,learned --seeds 1 --steps 2 --details";
+
 /// Reviews whose label depends on the order of two words.
-fn rows(end: &str) -> String {
+fn rows() -> String {
     let pair = |i: usize| {
         let filler = "so ".repeat(i % 5);
-        format!("good,not {filler}bad {i}{end}bad,bad {filler}not {i}{end}")
+        format!("good,not {filler}bad {i}\nbad,bad {filler}not {i}\n")
     };
-    format!("label,text{end}{}", (0..40).map(pair).collect::<String>())
+    format!("label,text\n{}", (0..40).map(pair).collect::<String>())
 }
 
 #[test]
 fn a_study_on_a_file_keeps_a_copy_and_no_longer_needs_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (folder.path().join("reviews.csv"), folder.path().join("out"));
-    fs::write(&file, rows("\n")).unwrap();
+    fs::write(&file, rows()).unwrap();
     let (stdout, stderr) = well(compare(&file, &out));
     assert!(stderr.contains("80 rows of labelled sequences"), "{stderr}");
     // After two steps nobody has learned anything, so other rows have nothing to say either.
@@ -53,10 +51,10 @@ fn a_study_on_a_file_keeps_a_copy_and_no_longer_needs_the_file() {
         assert!((score["accuracy"].as_f64().unwrap() - accuracy).abs() < 1e-12);
     }
     let kept = fs::read_to_string(out.join("data/reviews.csv")).unwrap();
-    assert_eq!(kept, rows("\n"));
+    assert_eq!(kept, rows());
 
     // Changed data is another study; the same data is the same.
-    fs::write(&file, rows("\n").replace("so", "very")).unwrap();
+    fs::write(&file, rows().replace("so", "very")).unwrap();
     refused(
         compare(&file, &out),
         2,
@@ -65,71 +63,30 @@ fn a_study_on_a_file_keeps_a_copy_and_no_longer_needs_the_file() {
 
     // Report, and the study again from what it left, without the file.
     fs::remove_file(&file).unwrap();
-    let again = |arguments: &[&str]| lab().args(arguments).output().unwrap();
-    let out_name = out.to_string_lossy().into_owned();
-    let reported = again(&["report", &out_name]);
-    assert!(reported.status.success());
-    let plan = out.join("study.toml").to_string_lossy().into_owned();
-    let elsewhere = folder
-        .path()
-        .join("elsewhere")
-        .to_string_lossy()
-        .into_owned();
-    let repeated = again(&["compare", "--study", &plan, "--out", &elsewhere]);
-    assert!(repeated.status.success());
-    let spec = |folder: &str| fs::read_to_string(Path::new(folder).join("study.json")).unwrap();
-    assert_eq!(spec(&elsewhere), spec(&out_name));
-}
-
-#[test]
-fn windows_line_ends_and_json_lines_and_plain_text_are_data_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let json: String = (0..30)
-        .map(|i| format!("{{\"label\": {}, \"tokens\": [\"a\", {i}]}}\r\n", i % 2))
-        .collect();
-    let text = "the quick brown fox jumps over the lazy dog.\r\n".repeat(80);
-    for (name, content) in [
-        ("reviews.csv", rows("\r\n")),
-        ("rows.jsonl", json),
-        ("fox.txt", text),
-    ] {
-        let file = folder.path().join(name);
-        fs::write(&file, content).unwrap();
-        well(compare(&file, &folder.path().join(format!("{name}-out"))));
-    }
+    succeeds(lab().arg("report").arg(&out));
+    let elsewhere = folder.path().join("elsewhere");
+    let mut again = lab();
+    again
+        .args(["compare", "--study"])
+        .arg(out.join("study.toml"));
+    succeeds(again.arg("--out").arg(&elsewhere));
+    let spec = |folder: &Path| fs::read_to_string(folder.join("study.json")).unwrap();
+    assert_eq!(spec(&elsewhere), spec(&out));
 }
 
 /// Runs a study of a file of the repository as its README says, but shorter.
-fn of_the_repository(name: &str, flags: &[&str], out: &Path) -> (String, String) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("data")
-        .join(name);
-    let mut command = lab();
-    command.args(words(
-        "compare --schemes none,learned --seeds 1 --steps 2 --details",
-    ));
+fn of_the_repository(name: &str, flags: &str, out: &Path) -> (String, String) {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
+    let mut command = common::compare(&format!("{SHORT} {flags}"), out);
     command
-        .arg("--data")
-        .arg(file)
-        .args(flags)
         .args(common::SMALL)
-        .arg("--out")
-        .arg(out);
-    let (stdout, stderr) = succeeds(&mut command);
-    (stdout, stderr)
+        .arg("--data")
+        .arg(data.join(name));
+    succeeds(&mut command)
 }
 
-const PROMOTERS: &[&str] = &[
-    "--no-header",
-    "--label",
-    "1",
-    "--text",
-    "3",
-    "--tokens",
-    "characters",
-];
-
-const SENTENCES: &[&str] = &["--no-header", "--label", "2"];
+const PROMOTERS: &str = "--no-header --label 1 --text 3 --tokens characters";
+const SENTENCES: &str = "--no-header --label 2";
 
 #[test]
 fn three_real_files_go_from_file_to_answer() {
@@ -159,7 +116,7 @@ fn three_real_files_go_from_file_to_answer() {
             "row 2 as read: BOS Good case, Excellent value. EOS (4 tokens), label `1`",
         ],
     );
-    let (stdout, stderr) = of_the_repository("alice.txt", &[], &out("novel"));
+    let (stdout, stderr) = of_the_repository("alice.txt", "", &out("novel"));
     says(
         &stderr,
         &[
@@ -169,8 +126,8 @@ fn three_real_files_go_from_file_to_answer() {
         ],
     );
     says(&stdout, &["bits per character by the length of the window"]);
-    let masked = ["--objective", "masked"];
-    let (_, stderr) = of_the_repository("alice.txt", &masked, &out("masked"));
+    let masked = "--objective masked";
+    let (_, stderr) = of_the_repository("alice.txt", masked, &out("masked"));
     says(
         &stderr,
         &[
@@ -202,23 +159,15 @@ fn rows_of_a_group_stay_together_and_the_report_counts_groups() {
     };
     let rows: String = (0..200).map(row).collect();
     fs::write(&file, format!("label,patient,text\n{rows}")).unwrap();
-    let study = |flags: &[&str]| {
-        let mut command = lab();
-        command.args(words("compare --schemes none,learned --seeds 1 --steps 2"));
-        command.args(common::SMALL);
-        command.args(["--group", "patient", "--text", "text", "--data"]);
-        ended(command.arg(&file).arg("--out").arg(&out).args(flags))
+    let study = |flags: &str| {
+        let mut command = common::compare(&format!("{SHORT} --text text {flags}"), &out);
+        ended(command.args(common::SMALL).arg("--data").arg(&file))
     };
     // Without a word about groups the program warns.
-    let mut plain = lab();
-    plain
-        .args(["compare", "--dry-run", "--text", "text", "--data"])
-        .arg(&file)
-        .args(common::SMALL);
-    let (_, stderr) = succeeds(plain.arg("--out").arg(&out));
-    says(&stderr, &["nearly the same rows are trained on and tested"]);
-    assert!(stderr.contains("--group COLUMN"), "{stderr}");
-    let (_, stderr) = well(study(&["--dry-run"]));
+    let (_, stderr) = well(study("--dry-run"));
+    let warning = "nearly the same rows are trained on and tested";
+    says(&stderr, &[warning, "--group COLUMN"]);
+    let (_, stderr) = well(study("--group patient --dry-run"));
     says(
         &stderr,
         &[
@@ -227,7 +176,7 @@ fn rows_of_a_group_stay_together_and_the_report_counts_groups() {
         ],
     );
     assert!(!stderr.contains("nearly the same"), "{stderr}");
-    well(study(&["--folds", "2", "--tune", "2"]));
+    well(study("--group patient --folds 2 --tune 2"));
     let plan = fs::read_to_string(out.join("study.toml")).unwrap();
     assert!(plan.contains("group = \"patient\""), "{plan}");
     let summary = json(&out.join("summary.json"));
@@ -238,16 +187,15 @@ fn rows_of_a_group_stay_together_and_the_report_counts_groups() {
     fs::write(&new, "text\nw1 x1 a b c d y1\n").unwrap();
     let (stdout, _) = succeeds(lab().arg("predict").arg(&new).arg("--study").arg(&out));
     assert_eq!(stdout.lines().count(), 2, "{stdout}");
-    // Other groups are another study.
-    let (code, _, stderr) = study(&["--folds", "2", "--tune", "2", "--group", "text"]);
-    assert_eq!(code, 2, "{stderr}");
+    // Without groups it is another study.
+    refused(study("--folds 2 --tune 2"), 2, &["holds another study"]);
 }
 
 #[test]
 fn folds_are_tasks_of_their_own_and_a_winner_predicts() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let flags = [PROMOTERS, &["--folds", "3"]].concat();
+    let flags = format!("{PROMOTERS} --folds 3");
     let (stdout, stderr) = of_the_repository("promoters.data", &flags, &out);
     says(&stderr, &["3 folds, each a task of its own"]);
     says(&stdout, &["data-fold-1 (", "data-fold-3 ("]);

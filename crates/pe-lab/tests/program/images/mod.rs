@@ -6,10 +6,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::bars::bar;
-use crate::common::{good_in, run_in, says, scored};
+use crate::common::{data as read, good_in, run_in, says, scored, smallest};
 use image::{DynamicImage, ImageBuffer, ImageFormat, Luma, Rgb, RgbImage};
-use pe_lab::ask::{Lengths, ModelSpec, Scheme};
-use pe_lab::data::{DataTask, Reading, Source};
+use pe_lab::ask::{Lengths, Scheme};
+use pe_lab::data::DataTask;
 use pe_lab::learn::{Keep, Model, evaluate};
 use pe_lab::task::{Input, Task};
 use tempfile::TempDir;
@@ -32,21 +32,20 @@ fn folder(each: usize, size: [u32; 2]) -> (TempDir, PathBuf) {
     (folder, root)
 }
 
-fn read(root: &Path, reading: Reading) -> Result<DataTask, String> {
-    let source = Source {
-        file: root.to_path_buf(),
-        reading,
-        ..Source::default()
-    };
-    DataTask::read(&source).map_err(|error| error.to_string())
-}
-
 fn found(root: &Path) -> DataTask {
-    read(root, Reading::default()).unwrap()
+    read(root, "").unwrap()
 }
 
-fn refused(root: &Path) -> String {
-    read(root, Reading::default()).unwrap_err()
+/// Checks that what was found is described so.
+#[track_caller]
+fn tells(data: &DataTask, parts: &[&str]) {
+    says(&data.describe().join("\n"), parts);
+}
+
+/// Checks that a folder is refused with these words.
+#[track_caller]
+fn refused(root: &Path, parts: &[&str]) {
+    says(&read(root, "").unwrap_err(), parts);
 }
 
 /// The values of the first sample of a test set.
@@ -66,9 +65,8 @@ fn a_folder_of_classes_is_a_task() {
     assert_eq!((task.classes(), task.vector_width()), (2, Some(4)));
     assert_eq!(task.train_lengths(), 64..=64);
     assert_eq!(task.test_lengths(), [36, 64, 144, 256]);
-    let said = data.describe().join("\n");
-    says(
-        &said,
+    tells(
+        &data,
         &[
             "40 images",
             "2 classes: `above` 20, `below` 20",
@@ -103,32 +101,22 @@ fn odd_sizes_are_brought_to_one_and_nothing_is_stretched() {
         .save(root.join("above/050.png"))
         .unwrap();
     let data = found(&root);
-    let said = data.describe().join("\n");
     // 22 pixels in patches of 3 are the nearest to eight a side.
-    says(
-        &said,
-        &["15 × 21 pixels (--size); 25 files had another size"],
+    tells(
+        &data,
+        &[
+            "15 × 21 pixels (--size); 25 files had another size",
+            "cut off 25 of them",
+            "5 × 7 of them in an image",
+        ],
     );
-    assert!(said.contains("cut off 25 of them"), "{said}");
-    assert!(said.contains("5 × 7 of them in an image"), "{said}");
     assert_eq!(data.task().test_lengths(), [20, 35, 88, 140]);
-
-    let sized = |size, patch| {
-        let reading = Reading {
-            size,
-            patch,
-            ..Reading::default()
-        };
-        read(&root, reading)
-    };
-    let task = sized(Some(8), Some(4)).unwrap().task();
+    let task = read(&root, "size = 8; patch = 4").unwrap().task();
     assert_eq!(
         (task.train_lengths(), task.vector_width()),
         (4..=4, Some(16))
     );
-    let message = sized(Some(9), Some(4)).unwrap_err();
-    says(&message, &["--size 9 is not a multiple of --patch 4"]);
-    let message = sized(None, Some(1)).unwrap_err();
+    let message = read(&root, "patch = 1").unwrap_err();
     says(&message, &["have 330 patches, more than 256"]);
 }
 
@@ -147,23 +135,18 @@ fn grey_and_colours_are_told_apart_by_the_pixels() {
         .save(root.join("below/photo.jpg"))
         .unwrap();
     let data = found(&root);
-    let said = data.describe().join("\n");
-    says(
-        &said,
-        &["grey: one number for a pixel; files with colours hold grey alone"],
-    );
+    let grey = "grey: one number for a pixel; files with colours hold grey alone";
+    tells(&data, &[grey, "27 images"]);
     assert_eq!(
         (data.task().vector_width(), data.task().train_lengths()),
         (Some(1), 64..=64)
     );
-    assert!(said.contains("27 images"), "{said}");
 
     let red = RgbImage::from_pixel(8, 8, Rgb([200, 10, 10]));
     red.save(root.join("above/red.png")).unwrap();
     let data = found(&root);
-    let said = data.describe().join("\n");
-    says(
-        &said,
+    tells(
+        &data,
         &["colours: three numbers for a pixel, also for the 26 grey files"],
     );
     assert_eq!(data.task().vector_width(), Some(3));
@@ -180,9 +163,8 @@ fn transparent_parts_are_laid_on_white() {
     of(0, 128).save(root.join("above/half.png")).unwrap();
     of(255, 255).save(root.join("below/white.png")).unwrap();
     of(127, 255).save(root.join("below/grey.png")).unwrap();
-    let said = found(&root).describe().join("\n");
-    assert!(said.contains("laid on white: 4"), "{said}");
-    says(&said, &["equal images in more than one class: 2"]);
+    let equal = "equal images in more than one class: 2";
+    tells(&found(&root), &["laid on white: 4", equal]);
 }
 
 #[test]
@@ -191,53 +173,40 @@ fn folders_of_training_and_test_are_understood() {
     let root = whole.path().join("split");
     drawn(&root.join("train"), 12, [8, 8]);
     drawn(&root.join("val"), 3, [8, 8]);
-    let data = found(&root);
-    let said = data.describe().join("\n");
-    says(
-        &said,
-        &["24 images to train on, 6 to test on: those in val"],
+    tells(
+        &found(&root),
+        &[
+            "24 images to train on, 6 to test on: those in val",
+            // They were drawn with the same numbers.
+            "images of the test that are also in training: 6",
+        ],
     );
-    // They were drawn with the same numbers.
-    says(&said, &["images of the test that are also in training: 6"]);
     // A folder test is preferred, and the other one is not used in silence.
     drawn(&root.join("test"), 5, [8, 8]);
     fs::write(root.join("labels.csv"), "x").unwrap();
-    let said = found(&root).describe().join("\n");
-    says(
-        &said,
-        &["24 images to train on, 10 to test on: those in test"],
+    tells(
+        &found(&root),
+        &[
+            "24 images to train on, 10 to test on: those in test",
+            "`val` is beside train and is not read",
+            "`labels.csv` is beside train and is not read",
+        ],
     );
-    says(&said, &["`val` is beside train and is not read"]);
-    says(&said, &["`labels.csv` is beside train and is not read"]);
     // A class that training does not have.
     fs::rename(root.join("test/above"), root.join("test/aside")).unwrap();
-    let message = refused(&root);
-    says(&message, &["the class `aside` is only in test"]);
+    refused(&root, &["the class `aside` is only in test"]);
     fs::remove_dir_all(root.join("test/aside")).unwrap();
-    let message = refused(&root);
-    says(
-        &message,
-        &["5 images are left to test on, and a score needs"],
-    );
+    let said = "5 images are left to test on, and a score needs";
+    refused(&root, &[said]);
 }
 
 #[test]
 fn every_scheme_is_tested_at_every_resolution() {
     let (_keep, root) = folder(12, [8, 6]);
-    let reading = Reading {
-        patch: Some(2),
-        ..Reading::default()
-    };
-    let task = read(&root, reading).unwrap().task();
+    let task = read(&root, "patch = 2").unwrap().task();
     assert_eq!(task.test_lengths(), [6, 12, 30, 48]);
     let device = burn::tensor::Device::flex();
-    let spec = ModelSpec {
-        d_model: 16,
-        layers: 1,
-        heads: 2,
-        d_ff: 16,
-        ..ModelSpec::default()
-    };
+    let spec = smallest();
     for name in Scheme::names_for(task.as_ref(), &spec) {
         let scheme = Scheme::for_lengths(name, &spec, Lengths::of(task.as_ref())).unwrap();
         let scheme = scheme.on(task.as_ref()).unwrap();

@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use crate::common::{self, says};
+use crate::common::{self, says, smallest};
 
 use burn::tensor::Device;
 use pe_lab::ask::{ModelSpec, Scheme};
-use pe_lab::data::{DataTask, Reading, Source};
+use pe_lab::data::DataTask;
 use pe_lab::learn::{InputTensor, Keep, Model, TensorBatch, evaluate};
 use pe_lab::task::{Input, Score};
 use tempfile::TempDir;
@@ -23,19 +23,16 @@ fn table(text: &str) -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-fn read(text: &str, change: impl Fn(&mut Reading)) -> Result<DataTask, String> {
+/// A table whose column `y` is to be predicted.
+fn read(text: &str, settings: &str) -> Result<DataTask, String> {
     let (_folder, file) = table(text);
-    let mut reading = Reading {
-        target: Some("y".into()),
-        ..Reading::default()
-    };
-    change(&mut reading);
-    let source = Source {
-        file,
-        reading,
-        ..Source::default()
-    };
-    DataTask::read(&source).map_err(|error| error.to_string())
+    common::data(&file, &format!("target = 'y'; {settings}"))
+}
+
+/// Checks that what was found is described so.
+#[track_caller]
+fn tells(data: &DataTask, parts: &[&str]) {
+    says(&data.describe().join("\n"), parts);
 }
 
 /// `rows` rows of time, another number, and the number itself: a wave around a rising line.
@@ -48,27 +45,21 @@ fn waves(rows: usize) -> String {
     text
 }
 
-fn alone(reading: &mut Reading) {
-    reading.columns = Some(vec!["y".into()]);
-}
-
-fn timed(reading: &mut Reading) {
-    reading.time = Some("t".into());
-}
+const ALONE: &str = "columns = ['y']";
+const TIMED: &str = "time = 't'";
 
 #[test]
 fn a_forecast_is_scored_against_the_last_value() {
     let text = waves(400);
-    let data = read(&text, alone).unwrap();
+    let data = read(&text, ALONE).unwrap();
     let task = data.task();
     assert_eq!((task.classes(), task.vector_width()), (1, Some(1)));
     assert_eq!(task.train_lengths(), 16..=32);
     // 80 rows of the test: windows of 48 leave 32 of them, those of 64 too few.
     assert_eq!(task.test_lengths(), [16, 32, 48]);
     assert!(data.labels().is_empty());
-    let said = data.describe().join("\n");
-    says(
-        &said,
+    tells(
+        &data,
         &[
             "400 rows of a series",
             "the next number of `y`",
@@ -114,15 +105,9 @@ fn a_forecast_is_scored_against_the_last_value() {
 /// A model that always says 0 repeats the last value, so its skill is exactly 0.
 #[test]
 fn repeating_the_last_value_has_no_skill() {
-    let task = read(&waves(400), alone).unwrap().task();
+    let task = read(&waves(400), ALONE).unwrap().task();
     let device = Device::flex();
-    let spec = ModelSpec {
-        d_model: 16,
-        layers: 1,
-        heads: 2,
-        d_ff: 16,
-        ..ModelSpec::default()
-    };
+    let spec = smallest();
     let scheme = Scheme::by_name("sinusoidal", &spec, 64).unwrap();
     let model = Model::init(&spec, task.as_ref(), &scheme, 1, &device).unwrap();
     let scores = evaluate(&model, task.as_ref(), &device, Keep::Rows).unwrap();
@@ -152,7 +137,7 @@ fn repeating_the_last_value_has_no_skill() {
 fn no_window_of_the_training_reaches_into_the_test() {
     // Numbers tell their row: each is its square, so differences are all different.
     let rows: String = (0..300).map(|row| format!("{}\n", row * row)).collect();
-    let task = read(&format!("y\n{rows}"), |_| ()).unwrap().task();
+    let task = read(&format!("y\n{rows}"), "").unwrap().task();
     let unit = task.unit();
     let (mut least, mut most) = (f64::MAX, 0.0_f64);
     for step in 0..40 {
@@ -193,7 +178,6 @@ fn a_study_of_a_series_from_end_to_end() {
     run("report study --quiet");
 }
 
-/// The series of the laboratory needs no file, and is in a study only if it is named.
 /// A hundred and forty-four months of passengers, as many files of others hold them: no flag beside the target is needed.
 #[test]
 fn the_time_and_the_window_of_a_short_series_are_found() {
@@ -203,63 +187,46 @@ fn the_time_and_the_window_of_a_short_series_are_found() {
         format!("Date,y\n{}{foot}", rows.collect::<String>())
     };
     let month = |row: usize| format!("{}-{:02}", 1949 + row / 12, row % 12 + 1);
+    let other = |row: usize| format!("{}M{:02}", 1949 + row / 12, row % 12 + 1);
+    let years = |row: usize| format!("{:.3}", 1949.0 + row as f64 / 12.0);
     for (text, found) in [
-        (of(month, ""), "time: column `Date`, found by its dates;"),
-        (
-            of(|row| format!("{}M{:02}", 1949 + row / 12, row % 12 + 1), ""),
-            "time: column `Date`, found by its dates;",
-        ),
-        (
-            of(|row| row.to_string(), ""),
-            "time: column `Date`, found by its equal steps of 1;",
-        ),
-        (
-            of(|row| format!("{:.3}", 1949.0 + row as f64 / 12.0), ""),
-            "time: column `Date`, found by its equal steps of 0.084;",
-        ),
+        (of(month, ""), "dates"),
+        (of(other, ""), "dates"),
+        (of(|row| row.to_string(), ""), "equal steps of 1"),
+        (of(years, ""), "equal steps of 0.084"),
     ] {
-        let data = read(&text, |_| ()).unwrap();
-        let said = data.describe().join("\n");
-        assert!(said.contains(found), "{said}");
-        says(
-            &said,
-            &["the longest window of the training has 20 rows, a seventh of so short a series"],
-        );
+        let found = format!("time: column `Date`, found by its {found};");
+        let data = read(&text, "").unwrap();
+        let window =
+            "the longest window of the training has 20 rows, a seventh of so short a series";
+        tells(&data, &[&found, window]);
         assert!(data.task().has_times());
         assert_eq!(data.task().vector_width(), Some(1));
         // A length that is named stays.
-        let wrong = read(&text, |reading| reading.max_len = Some(64)).unwrap_err();
+        let wrong = read(&text, "max_len = 64").unwrap_err();
         says(
             &wrong,
             &["too few for windows of 64: they take at least 222"],
         );
     }
     // A line at the end that says where the numbers are from is the one bad line.
-    let wrong = read(&of(month, "Source: the office,\n"), |_| ()).unwrap_err();
+    let wrong = read(&of(month, "Source: the office,\n"), "").unwrap_err();
     assert!(wrong.contains("1 bad line\n  line 146: "), "{wrong}");
     // Two clocks, neither of which is a date.
-    let two = waves(144).replace("t,x,y", "t,u,y");
-    let two: String = two
-        .lines()
-        .enumerate()
-        .map(
-            |(line, text)| match (line, text.splitn(3, ',').collect::<Vec<_>>()[..].to_vec()) {
-                (0, _) => format!("{text}\n"),
-                (_, cells) => format!("{},{},{}\n", cells[0], 5 * line, cells[2]),
-            },
-        )
-        .collect();
-    let wrong = read(&two, |_| ()).unwrap_err();
+    let two = (0..144).map(|row| format!("{row},{},{}\n", 5 * row, row * row % 17));
+    let two = format!("t,u,y\n{}", two.collect::<String>());
+    let wrong = read(&two, "").unwrap_err();
     says(
         &wrong,
         &["the cells of `t` and of `u` rise by equal steps; say which are the times with --time"],
     );
-    let chosen = read(&two, timed).unwrap();
+    let chosen = read(&two, TIMED).unwrap();
     assert_eq!(chosen.task().vector_width(), Some(2));
     let steps = of(|row| (row * row).to_string(), "");
-    assert!(!read(&steps, |_| ()).unwrap().task().has_times());
+    assert!(!read(&steps, "").unwrap().task().has_times());
 }
 
+/// The series of the laboratory needs no file, and is in a study only if it is named.
 #[test]
 fn the_series_of_the_laboratory_is_a_task() {
     let folder = tempfile::tempdir().unwrap();

@@ -2,14 +2,16 @@
 
 use super::*;
 
+/// Waves with another row of this number, from 1.
+fn with(row: usize, cells: &str) -> String {
+    let text = waves(400);
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines[row] = cells;
+    lines.join("\n") + "\n"
+}
+
 #[test]
 fn a_number_that_f32_cannot_hold_is_refused_with_its_row_and_column() {
-    let with = |row: usize, cells: &str| {
-        let mut lines: Vec<String> = waves(400).lines().map(String::from).collect();
-        lines[row] = cells.into();
-        lines.join("\n")
-    };
-    let all = |_: &mut Reading| ();
     // In the test, and in the training: far outside of the deviation, and where the mean itself overflows.
     for (row, cells, column) in [
         (390, "390,1e308,0.5", "x"),
@@ -18,16 +20,16 @@ fn a_number_that_f32_cannot_hold_is_refused_with_its_row_and_column() {
         (390, "390,3,1e39", "y"),
         (7, "7,3,-1e308", "y"),
     ] {
-        let error = read(&with(row, cells), all).unwrap_err();
+        let error = read(&with(row, cells), "").unwrap_err();
         let place = format!("row {row}: `{column}` is ");
         assert!(error.contains(&place), "{error}");
         assert!(error.contains("too large for f32"), "{error}");
     }
     let far = with(400, "1e308,3,0.5").replace("\n0,", "\n-1e308,");
-    let error = read(&far, timed).unwrap_err();
+    let error = read(&far, TIMED).unwrap_err();
     says(&error, &["-1e308 to 1e308 are too far apart"]);
     // What f32 holds is read.
-    assert!(read(&with(390, "390,1e30,0.5"), all).is_ok());
+    assert!(read(&with(390, "390,1e30,0.5"), "").is_ok());
 }
 
 #[test]
@@ -37,7 +39,7 @@ fn words_are_classes_and_other_columns_are_standardized() {
         let is_on = row / 9 % 3 == 0;
         writeln!(text, "{},5,{}", row % 11, if is_on { "on" } else { "off" }).unwrap();
     }
-    let data = read(&text, |_| ()).unwrap();
+    let data = read(&text, "").unwrap();
     let task = data.task();
     assert_eq!(data.labels(), ["off", "on"]);
     assert_eq!((task.classes(), task.vector_width()), (2, Some(2)));
@@ -71,7 +73,7 @@ fn times_are_positions_in_units_of_the_middle_step() {
             format!("{time},{}\n", row % 13)
         })
         .collect();
-    let task = read(&format!("t,y\n{rows}"), timed).unwrap().task();
+    let task = read(&format!("t,y\n{rows}"), TIMED).unwrap().task();
     assert!(task.has_times());
     let sample = &task.test_set(16)[0];
     let times = sample.times.clone().unwrap();
@@ -79,13 +81,7 @@ fn times_are_positions_in_units_of_the_middle_step() {
     assert_eq!(times[..6], [0.0, 1.0, 3.0, 4.0, 5.0, 7.0]);
     let device = Device::flex();
     let positions = |name: &str| {
-        let model = ModelSpec {
-            d_model: 16,
-            layers: 1,
-            heads: 2,
-            d_ff: 16,
-            ..ModelSpec::default()
-        };
+        let model = smallest();
         let scheme = Scheme::by_name(name, &model, 64).unwrap();
         let model = Model::init(&model, task.as_ref(), &scheme, 1, &device).unwrap();
         let evaluated = evaluate(&model, task.as_ref(), &device, Keep::Scores).unwrap();
@@ -104,11 +100,6 @@ fn times_are_positions_in_units_of_the_middle_step() {
 
 #[test]
 fn what_is_missing_or_out_of_order_is_named_by_its_line() {
-    let with = |line: usize, row: &str| {
-        let mut lines: Vec<String> = waves(400).lines().map(String::from).collect();
-        lines[line - 1] = row.to_string();
-        lines.join("\n") + "\n"
-    };
     for (row, said) in [
         ("9,1,", "line 11: `y` is missing"),
         ("9,,0.5", "line 11: `x` is missing"),
@@ -128,71 +119,37 @@ fn what_is_missing_or_out_of_order_is_named_by_its_line() {
         ),
         ("9,1,0.5,4", "line 11: 4 fields"),
     ] {
-        let text = with(11, row);
-        let message = read(&text, timed).unwrap_err();
-        assert!(message.contains(said), "{row}: {message}");
-        assert!(message.contains("--skip-bad 1"), "{message}");
-        let skip = |reading: &mut Reading| {
-            timed(reading);
-            reading.skip_bad = 1;
-        };
-        let data = read(&text, skip).unwrap();
-        let told = data.describe().join("\n");
-        says(&told, &["399 rows", "lines left out: 1, such as line 11"]);
+        let text = with(10, row);
+        let message = read(&text, TIMED).unwrap_err();
+        says(&message, &[said, "--skip-bad 1"]);
+        let data = read(&text, &format!("{TIMED}; skip_bad = 1")).unwrap();
+        tells(&data, &["399 rows", "lines left out: 1, such as line 11"]);
     }
 }
 
 #[test]
 fn what_cannot_be_a_series_is_refused() {
-    for (rows, change, said) in [
-        (
-            55,
-            (|_| ()) as fn(&mut Reading),
-            "has 55 rows, too few for a series: it takes at least 56",
-        ),
-        (
-            400,
-            |r| r.target = Some("z".into()),
-            "--target names `z`, and there is no such column",
-        ),
-        (400, |r| r.time = Some("u".into()), "--time names `u`"),
-        (
-            400,
-            |r| r.time = Some("y".into()),
-            "--time and --target both name `y`",
-        ),
-        (400, |r| r.target = None, "`label`"),
-        (
-            400,
-            |r| {
-                r.target = None;
-                r.time = Some("t".into());
-            },
-            "--time is about series",
-        ),
-        (
-            400,
-            |r| r.label = Some("x".into()),
-            "--label is not about a series",
-        ),
-        (
-            400,
-            |r| r.objective = Some(pe_lab::data::Objective::Masked),
-            "--objective is not about a series",
-        ),
-        (
-            400,
-            |r| r.train_length = Some(16),
-            "--train-length is not about a series",
-        ),
-        (400, |r| r.max_len = Some(1), "--max-len is 1"),
+    let text = waves(400);
+    for (settings, said) in [
+        ("time = 'u'", "--time names `u`"),
+        ("time = 'y'", "--time and --target both name `y`"),
+        ("label = 'x'", "--label is not about a series"),
+        ("objective = 'next'", "--objective is not about a series"),
+        ("train_length = 16", "--train-length is not about"),
+        ("max_len = 1", "--max-len is 1"),
     ] {
-        let message = read(&waves(rows), change).map(|_| ()).unwrap_err();
-        assert!(message.contains(said), "{said}: {message}");
+        says(&read(&text, settings).unwrap_err(), &[said]);
+    }
+    let (_folder, file) = table(&text);
+    let no_column = "--target names `z`, and there is no such column";
+    for (settings, said) in [
+        ("target = 'z'", no_column),
+        ("", "`label`"),
+        (TIMED, "--time is about series"),
+    ] {
+        says(&common::data(&file, settings).unwrap_err(), &[said]);
     }
     let flat = "y\n".to_string() + &"3\n".repeat(400);
-    let message = read(&flat, |_| ()).unwrap_err();
-    assert!(message.contains("does not change in the test"), "{message}");
-    let message = read("y\n", |_| ()).unwrap_err();
-    assert!(message.contains("no row"), "{message}");
+    let message = read(&flat, "").unwrap_err();
+    says(&message, &["does not change in the test"]);
 }

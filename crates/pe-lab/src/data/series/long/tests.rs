@@ -1,40 +1,22 @@
-use super::super::super::rows;
+use super::super::super::rows::Rows;
 use super::*;
-use crate::data::testing::{Says, rows, settings};
+use crate::data::testing::{Says, collected, rows, settings};
 
 const TWO: &str = "id,time,x,y,label\na,1,0.7,?,left\nb,0,-2,,right\n\na,0,0.5,1,left\nb,0.5,3,4,right\na,2,9,9,left\n";
-
-#[derive(Debug)]
-struct Read {
-    rows: rows::Rows,
-    names: Vec<String>,
-    notes: Vec<String>,
-}
 
 const ID: &str = "id = 'id'";
 const TIMED: &str = "id = 'id'; time = 'time'";
 
-fn read_as(text: &str, labels: Labels, reading: &str) -> Result<Read, String> {
-    let reading = settings(reading);
-    let mut rows = Collector::new(&Reading::default());
+fn read_as(text: &str, labels: Labels, flags: &str) -> Result<(Rows, Vec<String>), String> {
     let form = match text.starts_with('{') {
         true => Form::JsonLines,
         false => Form::Table(None),
     };
-    let notes = read(text, &reading, form, labels, None, &mut rows).and_then(|mut notes| {
-        notes.extend(rows.end_file(reading.skip_bad)?);
-        Ok(notes)
-    });
-    let notes = notes.map_err(|error| error.to_string())?;
-    let names = rows.names();
-    Ok(Read {
-        names,
-        rows: rows.finish(),
-        notes,
-    })
+    let reading = settings(flags);
+    collected(flags, |rows| read(text, &reading, form, labels, None, rows))
 }
 
-fn good(text: &str) -> Read {
+fn good(text: &str) -> (Rows, Vec<String>) {
     read_as(text, Labels::Needed, TIMED).unwrap()
 }
 
@@ -44,7 +26,7 @@ fn said(text: &str, reading: &str) -> String {
 
 #[test]
 fn a_series_is_all_rows_of_one_id_in_the_order_of_time() {
-    let Read { rows, names, notes } = good(TWO);
+    let (rows, notes) = good(TWO);
     assert_eq!(
         notes,
         [
@@ -52,7 +34,7 @@ fn a_series_is_all_rows_of_one_id_in_the_order_of_time() {
         ]
     );
     assert_eq!(rows.channels, Some(2));
-    assert_eq!(names, ["a", "b"]);
+    assert_eq!(rows.names, ["a", "b"]);
     let words = |row: usize| -> Vec<&str> {
         let tokens = rows.rows[row].tokens.iter();
         tokens.map(|at| &*rows.words[*at as usize]).collect()
@@ -73,15 +55,15 @@ fn a_series_is_all_rows_of_one_id_in_the_order_of_time() {
             + "\n"
     };
     let lines = TWO.lines().skip(1).filter(|line| !line.is_empty());
-    assert_eq!(good(&lines.map(line).collect::<String>()).rows, rows);
+    assert_eq!(good(&lines.map(line).collect::<String>()).0, rows);
     let mixed = TWO.replacen('\n', "\r\n", 3);
-    assert_eq!(good(&mixed).rows, rows);
+    assert_eq!(good(&mixed).0, rows);
 }
 
 #[test]
 fn times_say_the_order_and_uneven_ones_more() {
     let uneven = TWO.replace("a,2,", "a,9,");
-    let Read { rows, .. } = good(&uneven);
+    let (rows, _) = good(&uneven);
     let times = rows.times.unwrap();
     assert_eq!(times.row(0), [0.0, 1.0, 9.0]);
     assert_eq!(times.row(1), [0.0, 0.5]);
@@ -96,7 +78,7 @@ fn times_say_the_order_and_uneven_ones_more() {
     ] {
         dates = dates.replace(time, date);
     }
-    let Read { rows, notes, .. } = good(&dates);
+    let (rows, notes) = good(&dates);
     assert!(notes[0].contains("`time` (dates)"), "{notes:?}");
     assert_eq!(notes.len(), 1, "{notes:?}");
     assert_eq!(rows.words[0], "0.5 1");
@@ -107,7 +89,7 @@ fn columns_are_as_the_flags_say() {
     let twice = said(TWO, "id = 'id'; time = 'time'; group = 'label'");
     twice.says("--label and --group both name `label`");
     let y = read_as(TWO, Labels::Needed, "id = 'id'; columns = ['y']");
-    let Read { rows, notes, .. } = y.unwrap();
+    let (rows, notes) = y.unwrap();
     assert_eq!(rows.words, ["?", "1", "9", "4"]);
     notes[0].says("in the order of the file; one channel: `y`");
     notes.join("\n").says("columns not read: `time`, `x`");
@@ -115,7 +97,7 @@ fn columns_are_as_the_flags_say() {
     for label in [",label", ",left", ",right"] {
         open = open.replace(label, "");
     }
-    let Read { rows, .. } = read_as(&open, Labels::IfAny, TIMED).unwrap();
+    let (rows, _) = read_as(&open, Labels::IfAny, TIMED).unwrap();
     assert_eq!(rows.labels, ["?"]);
 }
 
@@ -152,7 +134,7 @@ fn what_cannot_be_used_is_named_with_its_lines_and_values() {
     said(TWO, "id = 'uid'; time = 'time'").says("--id names `uid`");
     let bad = TWO.replace("b,0.5,3", "b,0.5,x");
     let skip = "id = 'id'; time = 'time'; skip_bad = 1";
-    let Read { names, notes, .. } = read_as(&bad, Labels::Needed, skip).unwrap();
-    assert_eq!(names, ["a"]);
+    let (rows, notes) = read_as(&bad, Labels::Needed, skip).unwrap();
+    assert_eq!(rows.names, ["a"]);
     notes.last().unwrap().says("1 bad line left out");
 }
