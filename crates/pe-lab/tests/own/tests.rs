@@ -11,7 +11,7 @@ use pe_lab::ask::{ModelSpec, Scheme, Tasks};
 use pe_lab::learn::TensorBatch;
 use pe_lab::serve::Site;
 
-use super::common::{SMALL, json, refused, results as numbers, says, well, words};
+use super::common::{SMALL, Says, failed, json, results as numbers, well, words};
 use super::programs::{good, lab, ran, small};
 
 /// Every test.
@@ -48,9 +48,9 @@ fn a_scheme_is_compared_reported_and_listed() {
                  seeds = 1\nsteps = 3\n";
     fs::write(at.join("mine.toml"), study).unwrap();
     let (stdout, _) = small(at, "compare --study mine.toml --out s");
-    assert!(stdout.contains("slope(alpha=0.25,most=7)"), "{stdout}");
+    stdout.says("slope(alpha=0.25,most=7)");
     let page = fs::read_to_string(at.join("s/report.html")).unwrap();
-    assert!(page.contains("scores fall with distance by trained slopes; with alpha 0.25, most 7"));
+    page.says("scores fall with distance by trained slopes; with alpha 0.25, most 7");
 
     // The configuration is in the result, and so is the code: ours, and this program.
     let result = json(&at.join("s/trials/copy-slope(alpha=0.25,most=7)-1/result.json"));
@@ -68,12 +68,9 @@ fn a_scheme_is_compared_reported_and_listed() {
 
     // `all` stands for it, and the list has it.
     let (listed, _) = good(at, "schemes");
-    says(
-        &listed,
-        &["slope                  scores fall with distance"],
-    );
+    listed.says("slope                  scores fall with distance");
     let (_, said) = good(at, "compare --schemes all --tasks copy --dry-run --out t");
-    says(&said, &["rotary", "slope, flip, abacus, "]);
+    said.says_all(&["rotary", "slope, flip, abacus, "]);
 }
 
 fn settings_are_checked_as_those_of_built_in_schemes() {
@@ -110,9 +107,7 @@ fn settings_are_checked_as_those_of_built_in_schemes() {
     ] {
         let schemes = format!("none,{name}");
         let line = format!("compare --schemes {schemes} --tasks copy");
-        let (code, _, stderr) = ran(folder.path(), &line);
-        assert_eq!(code, 2, "{name}: {stderr}");
-        assert!(stderr.contains(said), "{name}: {stderr}");
+        failed(ran(folder.path(), &line), 2).says(said);
     }
 }
 
@@ -142,7 +137,7 @@ fn a_killed_study_goes_on() {
     study.wait().unwrap();
     assert!(!at.join("killed/report.html").exists());
     let (_, said) = good(at, &line);
-    assert!(said.contains("of the trials were there already"), "{said}");
+    said.says("of the trials were there already");
     assert_eq!(numbers(&at.join("killed")), numbers(&at.join("whole")));
 }
 
@@ -296,17 +291,13 @@ fn a_decoder_has_gates_and_wider_queries() {
     assert_eq!(numbers(&at.join("s")).len(), 2);
     // A decoder continues from a cache.
     let costs = fs::read_to_string(at.join("s/costs.json")).unwrap();
-    assert!(costs.contains("decode_ms"), "{costs}");
+    costs.says("decode_ms");
     // Gates look back, so a task that looks both ways has no use for them.
     let study = "compare --schemes own_fox --tasks copy --out t";
-    refused(
-        ran(at, study),
-        2,
-        &["the scheme own_fox: a forget gate looks back"],
-    );
+    failed(ran(at, study), 2).says("the scheme own_fox: a forget gate looks back");
     // With the answer written, it is a decoder's too.
     let (stdout, _) = small(at, &format!("{study} --causal --seeds 1, --steps 3"));
-    assert!(stdout.contains("exact match"), "{stdout}");
+    stdout.says("exact match");
     let trial = json(&at.join("t/trials/copy(causal)-own_fox-1/result.json"));
     let scores = &trial["outcome"]["finished"]["scores"];
     assert!(scores[0]["exact_match"].is_number(), "{trial}");
@@ -318,11 +309,8 @@ fn a_network_takes_the_place_of_the_encoder() {
     let small = SMALL.join(" ");
     let study = format!("compare --network mean --tasks copy --seeds 1 --steps 3 --out s {small}");
     let of = |schemes: &str| ran(at, &format!("{study} --schemes {schemes}"));
-    refused(
-        of("none,slope"),
-        2,
-        &["the network mean does not take the scheme slope: it has no attention"],
-    );
+    failed(of("none,slope"), 2)
+        .says("the network mean does not take the scheme slope: it has no attention");
     well(of("none,learned,abacus"));
     let result = json(&at.join("s/trials/copy-learned-1/result.json"));
     assert_eq!(result["spec"]["model"]["network"], "mean");
@@ -332,11 +320,8 @@ fn a_network_takes_the_place_of_the_encoder() {
         parameters,
         &serde_json::json!(16 * 16 + 4 * 16 + 42 * 16 + (16 * 2 + 2))
     );
-    refused(
-        ran(at, "compare --network meen --dry-run --out t"),
-        2,
-        &["there is no network `meen`; the networks are: encoder, mean"],
-    );
+    failed(ran(at, "compare --network meen --dry-run --out t"), 2)
+        .says("there is no network `meen`; the networks are: encoder, mean");
 }
 
 fn another_program_does_not_know_its_names() {

@@ -3,22 +3,22 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{ended, lab, says, well};
+use crate::common::{Ended, Says, failed, rows, run_in, well};
 use serde_json::Value;
 
 const GEMMA: &str = r#"{"model_type": "gemma3", "initializer_range": NaN, "text_config": {
     "model_type": "gemma3_text", "head_dim": 8, "num_hidden_layers": 7, "sliding_window": 512,
     "max_position_embeddings": 32768, "rope_scaling": {"rope_type": "linear", "factor": 8.0}}}"#;
 
-fn inspect(arguments: &[&str], folder: &Path) -> (i32, String, String) {
-    ended(lab().arg("inspect").args(arguments).current_dir(folder))
+fn inspect(arguments: &str, folder: &Path) -> Ended {
+    run_in(folder, &format!("inspect {arguments}"))
 }
 
 #[test]
 fn layers_are_told_in_groups_that_are_alike() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("config.json"), GEMMA).unwrap();
-    let (code, text, _) = inspect(&["config.json"], folder.path());
+    let (code, text, _) = inspect("config.json", folder.path());
     let expected = "\
 gemma3_text: 7 layers, inputs of up to 32,768 tokens
 
@@ -52,14 +52,14 @@ fn models_of_text_and_images_have_axes() {
     let file = r#"{"model_type": "qwen3_vl", "text_config": {"model_type": "qwen3_vl_text",
         "num_hidden_layers": 2, "rope_parameters": {"rope_type": "default", "rope_theta": 5e6}}}"#;
     fs::write(folder.path().join("config.json"), file).unwrap();
-    let (code, text, _) = inspect(&["config.json"], folder.path());
+    let (code, text, _) = inspect("config.json", folder.path());
     let expected = "  axes         pairs of time 24, height 20, width 20: in turn\n";
     assert!(code == 0 && text.contains(expected), "{text}");
     assert!(
         text.lines().all(|line| line.chars().count() <= 80),
         "{text}"
     );
-    let (_, json, _) = inspect(&["config.json", "--json"], folder.path());
+    let (_, json, _) = inspect("config.json --json", folder.path());
     let json: Value = serde_json::from_str(&json).unwrap();
     let axes = &json["groups"][0]["rotation"]["axes"];
     assert_eq!(
@@ -72,70 +72,25 @@ fn models_of_text_and_images_have_axes() {
 #[test]
 fn other_parts_and_models_that_do_not_rotate_are_told() {
     let folder = tempfile::tempdir().unwrap();
-    for (file, words) in [
-        (
-            r#"{"model_type": "qwen3_vl", "text_config": {"model_type": "qwen3_vl_text", "num_hidden_layers": 2},
-                "vision_config": {"model_type": "qwen3_vl", "depth": 3, "hidden_size": 64, "num_heads": 4}}"#,
-            &[
-                "qwen3_vl_text: 2 layers",
-                "== vision_config\nqwen3_vl_vision: 3 layers",
-                "row of a patch, then its column",
-            ][..],
-        ),
-        (
-            r#"{"model_type": "t5", "num_heads": 12}"#,
-            &[
-                "Scores of every layer of the decoder",
-                "\"kind\":\"t5\",\"heads\":12",
-            ],
-        ),
-        (
-            r#"{"model_type": "blip-2", "text_config": {"model_type": "opt", "hidden_size": 96}}"#,
-            &["Embeddings", "\"kind\":\"learned\",\"d_model\":96"],
-        ),
-        (
-            r#"{"model_type": "jamba"}"#,
-            &["no positions: this model adds none, and rotates nothing"],
-        ),
-        (
-            r#"{"model_type": "dia", "encoder_config": {"num_hidden_layers": 2}, "decoder_config": {"num_hidden_layers": 3}}"#,
-            &[
-                "== encoder_config\ndia_encoder: 2 layers",
-                "== decoder_config\ndia_decoder: 3 layers",
-            ],
-        ),
-        (
-            r#"{"model_type": "llama", "num_hidden_layers": 1, "head_dim": 8, "max_position_embeddings": 4096,
-                "rope_scaling": {"type": "dynamic", "factor": 4.0}}"#,
-            &["in short inputs; in one of 16,384 tokens:"],
-        ),
-        (
-            r#"{"model_type": "t5gemma2_text", "num_hidden_layers": 6}"#,
-            &["over 2047 keys before a query and 2048 after it"],
-        ),
-        (
-            r#"{"model_type": "unlimited_ocr_text"}"#,
-            &["over the prompt, and a window of 128 keys"],
-        ),
-        (
-            r#"{"model_type": "neomme"}"#,
-            &["pairs of row 16, column 16: in turn"],
-        ),
-        (
-            r#"{"model_type": "nanochat"}"#,
-            &["direction    opposite: pairs turn by minus the angle"],
-        ),
-        (
-            r#"{"model_type": "vjepa2"}"#,
-            &["tiled: column i of an axis turns by frequency i,"],
-        ),
-    ] {
+    for [file, words] in rows(
+        r#"
+        {"model_type": "qwen3_vl", "text_config": {"model_type": "qwen3_vl_text", "num_hidden_layers": 2}, "vision_config": {"model_type": "qwen3_vl", "depth": 3, "hidden_size": 64, "num_heads": 4}} | qwen3_vl_text: 2 layers … == vision_config⏎qwen3_vl_vision: 3 layers … row of a patch, then its column
+        {"model_type": "t5", "num_heads": 12}                                                                          | Scores of every layer of the decoder … "kind":"t5","heads":12
+        {"model_type": "blip-2", "text_config": {"model_type": "opt", "hidden_size": 96}}                              | Embeddings … "kind":"learned","d_model":96
+        {"model_type": "jamba"}                                                                                        | no positions: this model adds none, and rotates nothing
+        {"model_type": "dia", "encoder_config": {"num_hidden_layers": 2}, "decoder_config": {"num_hidden_layers": 3}}  | == decoder_config⏎dia_decoder: 3 layers … == encoder_config⏎dia_encoder: 2 layers
+        {"model_type": "llama", "num_hidden_layers": 1, "head_dim": 8, "max_position_embeddings": 4096, "rope_scaling": {"type": "dynamic", "factor": 4.0}} | in short inputs; in one of 16,384 tokens:
+        {"model_type": "t5gemma2_text", "num_hidden_layers": 6}                                                        | over 2047 keys before a query and 2048 after it
+        {"model_type": "unlimited_ocr_text"}                                                                           | over the prompt, and a window of 128 keys
+        {"model_type": "neomme"}                                                                                       | pairs of row 16, column 16: in turn
+        {"model_type": "nanochat"}                                                                                     | direction    opposite: pairs turn by minus the angle
+        {"model_type": "vjepa2"}                                                                                       | tiled: column i of an axis turns by frequency i,
+        "#,
+    ) {
         fs::write(folder.path().join("config.json"), file).unwrap();
-        let (text, _) = well(inspect(&["config.json"], folder.path()));
-        for words in words {
-            assert!(text.contains(words), "{words}: {text}");
-        }
-        let (_, json, _) = inspect(&["config.json", "--json"], folder.path());
+        let (text, _) = well(inspect("config.json", folder.path()));
+        text.says(words);
+        let (_, json, _) = inspect("config.json --json", folder.path());
         serde_json::from_str::<Value>(&json).unwrap();
     }
 }
@@ -144,8 +99,10 @@ fn other_parts_and_models_that_do_not_rotate_are_told() {
 fn json_has_a_probe_that_other_code_can_be_compared_with() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("config.json"), GEMMA).unwrap();
-    let arguments = ["config.json", "--json", "--plot", "waves.svg"];
-    let (text, _) = well(inspect(&arguments, folder.path()));
+    let (text, _) = well(inspect(
+        "config.json --json --plot waves.svg",
+        folder.path(),
+    ));
     let json: Value = serde_json::from_str(&text).unwrap();
     let rotation = &json["groups"][1]["rotation"];
     assert_eq!(rotation["base"], 1e6);
@@ -181,12 +138,11 @@ fn weights_tell_the_layout_where_they_can() {
     file.extend(header.as_bytes());
     file.extend([0; 32]);
     fs::write(folder.path().join("meta.safetensors"), &file).unwrap();
-    let arguments = ["config.json", "--weights", "meta.safetensors"];
-    let (text, _) = well(inspect(&arguments, folder.path()));
-    says(
-        &text,
-        &["Its 4 rows are 2 heads of width 2.", "The name is Meta's"],
-    );
+    let (text, _) = well(inspect(
+        "config.json --weights meta.safetensors",
+        folder.path(),
+    ));
+    text.says_all(&["Its 4 rows are 2 heads of width 2.", "The name is Meta's"]);
     for (bytes, words) in [
         (&file[..4], "not a safetensors file: it has 4 bytes"),
         (
@@ -196,11 +152,8 @@ fn weights_tell_the_layout_where_they_can() {
         (&file[..30], "its header would have"),
     ] {
         fs::write(folder.path().join("bad.safetensors"), bytes).unwrap();
-        let (code, _, error) = inspect(
-            &["config.json", "--weights", "bad.safetensors"],
-            folder.path(),
-        );
-        assert!(code == 2 && error.contains(words), "{code}: {error}");
+        let refused = inspect("config.json --weights bad.safetensors", folder.path());
+        failed(refused, 2).says(words);
     }
 }
 
@@ -208,25 +161,18 @@ fn weights_tell_the_layout_where_they_can() {
 fn wrong_use_says_what_is_wrong() {
     let folder = tempfile::tempdir().unwrap();
     let write = |text: &str| fs::write(folder.path().join("config.json"), text).unwrap();
-    for (text, words) in [
-        ("", "config.json cannot be read"),
-        ("{}", "it has no `model_type`"),
-        (
-            r#"{"model_type": "no_such"}"#,
-            "there is no model type named \"no_such\"",
-        ),
-        (
-            r#"{"model_type": "dbrx"}"#,
-            "the model type dbrx is not read: its code passes over the base",
-        ),
-    ] {
+    for [text, words] in rows(
+        r#"
+                                  | config.json cannot be read
+        {}                        | it has no `model_type`
+        {"model_type": "no_such"} | there is no model type named "no_such"
+        {"model_type": "dbrx"}    | the model type dbrx is not read: its code passes over the base
+        "#,
+    ) {
         write(text);
-        let (code, _, error) = inspect(&["config.json"], folder.path());
-        assert!(code == 2 && error.contains(words), "{code}: {error}");
+        failed(inspect("config.json", folder.path()), 2).says(words);
     }
-    let (code, _, error) = inspect(&["no.json"], folder.path());
-    assert!(code == 1 && error.contains("no.json"), "{code}: {error}");
+    failed(inspect("no.json", folder.path()), 1).says("no.json");
     write(GEMMA);
-    let (code, _, error) = inspect(&["config.json", "--plot", "x.gif"], folder.path());
-    assert!(code == 2 && error.contains(".svg"), "{code}: {error}");
+    failed(inspect("config.json --plot x.gif", folder.path()), 2).says(".svg");
 }

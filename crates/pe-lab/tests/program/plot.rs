@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::{ended, lab, refused, well};
+use crate::common::{Ended, Says, failed, names, rows, run_in, well};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use pe_burn::Layout;
@@ -17,14 +17,8 @@ use resvg::tiny_skia::Pixmap;
 const KINDS: &str = "heatmap curves frequencies clocks similarity rotary alibi";
 
 /// Runs `pe-lab plot` in a folder: exit code, standard output, standard error.
-fn plot(arguments: &[&str], folder: &Path) -> (i32, String, String) {
-    ended(lab().arg("plot").args(arguments).current_dir(folder))
-}
-
-fn files(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap();
-    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    names.collect()
+fn plot(arguments: &str, folder: &Path) -> Ended {
+    run_in(folder, &format!("plot {arguments}"))
 }
 
 /// The images in an SVG, decoded: width, height, colours row by row.
@@ -133,7 +127,7 @@ fn the_colours_of_a_similarity_are_those_of_its_cosines() {
 fn every_kind_draws_by_itself_as_svg_and_as_png() {
     let folder = tempfile::tempdir().unwrap();
     for kind in KINDS.split(' ') {
-        let (code, stdout, stderr) = plot(&[kind], folder.path());
+        let (code, stdout, stderr) = plot(kind, folder.path());
         assert_eq!((code, stderr.as_str()), (0, ""));
         assert_eq!(stdout, format!("wrote pe-lab-{kind}.svg\n"));
         let svg = fs::read_to_string(folder.path().join(format!("pe-lab-{kind}.svg"))).unwrap();
@@ -145,7 +139,7 @@ fn every_kind_draws_by_itself_as_svg_and_as_png() {
         };
         assert!(svg.contains(title), "the picture says what it is");
 
-        let (code, stdout, _) = plot(&[kind, "--out", "a.PNG"], folder.path());
+        let (code, stdout, _) = plot(&format!("{kind} --out a.PNG"), folder.path());
         assert_eq!((code, stdout.as_str()), (0, "wrote a.PNG\n"));
         let png = Pixmap::decode_png(&fs::read(folder.path().join("a.PNG")).unwrap()).unwrap();
         let size = format!(
@@ -156,7 +150,7 @@ fn every_kind_draws_by_itself_as_svg_and_as_png() {
         assert!(svg.contains(&size), "twice the size of the page");
     }
     assert_eq!(
-        files(folder.path()).len(),
+        names(folder.path()).len(),
         KINDS.split(' ').count() + 1,
         "nothing else is left behind"
     );
@@ -167,7 +161,7 @@ fn ten_thousand_positions_and_more_draw_into_small_files() {
     let folder = tempfile::tempdir().unwrap();
     for kind in ["heatmap", "curves", "clocks", "similarity"] {
         for (seq_len, d_model) in [("10000", "512"), ("1000000", "64"), ("20", "32768")] {
-            let arguments = [kind, "--seq-len", seq_len, "--d-model", d_model];
+            let arguments = format!("{kind} --seq-len {seq_len} --d-model {d_model}");
             well(plot(&arguments, folder.path()));
             let file = folder.path().join(format!("pe-lab-{kind}.svg"));
             let size = fs::metadata(file).unwrap().len();
@@ -177,63 +171,60 @@ fn ten_thousand_positions_and_more_draw_into_small_files() {
 }
 
 /// What is wrong use of `pe-lab plot`, and what is said of it.
-const REFUSED: &str = "\
-    => Usage
-    spiral => spiral
-    heatmap --d-model 0 => d_model must be at least 1; got 0
-    heatmap --d-model 40000 => at most 32768 columns; --d-model 40000
-    heatmap --seq-len 0 => 1 to 1000000 positions; --seq-len 0
-    similarity --seq-len 1000001 => --seq-len 1000001
-    heatmap --seq-len 1000000 --d-model 2000 => 2000000000 entries, and a picture is made of at most 1073741824
-    heatmap --seq-len -5 => -5
-    heatmap --start 4503599627370496 => goes past the largest position, 4503599627370495
-    heatmap --start 18446744073709551615 => largest position
-    curves --base 0 => got 0
-    curves --base -3 => got -3
-    clocks --base NaN => got NaN
-    clocks --base ten => ten
-    heatmap --layout mixed => interleaved, halves
-    curves --columns 512 => no column 512: d_model 512 has the columns 0 to 511
-    curves --columns 3,3 => --columns names 3 twice
-    curves --columns 0,1,2,3,4,5,6,7 => --columns takes 1 to 7 values; got 8
-    curves --positions 2,2 => --positions names 2 twice
-    curves --positions 18446744073709551615 => largest position
-    clocks --pairs 256 => no pair 256: d_model 512 has the pairs 0 to 255
-    clocks --d-model 7 --pairs 3 => pairs 0 to 2 (d_model is odd: its last sine has no cosine)
-    clocks --d-model 1 => --d-model 1 has no pair of a sine and a cosine; it takes at least 2
-    clocks --pairs 1,1 => --pairs names 1 twice
-    clocks --pairs 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24 => --pairs takes 1 to 24 values; got 25
-    frequencies --d-model 0 => at least 1
-    frequencies --d-model 40000 => 40000
-    frequencies --bases 100,1 => greater than 1
-    frequencies --bases -2 => got -2
-    frequencies --bases NaN => NaN
-    frequencies --bases 500,500 => --bases names 500 twice
-    frequencies --bases 2,3,4,5,6,7,8,9 => --bases takes 1 to 7 values; got 8
-    rotary --d-head 0 => --d-head must be from 2 to 32768; got 0
-    rotary --d-head 7 => --d-head must be even; got 7
-    rotary --bases 1 => base must be finite and greater than 1
-    rotary --reach 0 => --reach must be from 1 to 4503599627370495; got 0
-    rotary --reach 4503599627370496 => from 1 to 4503599627370495; got 4503599627370496
-    alibi --heads 0 => --heads must be from 1 to 64; got 0
-    alibi --heads 65 => got 65
-    alibi --reach 0 => --reach must be from 1 to
-    frequencies --out a.eps => a.eps ends in none of .svg, .png and .pdf
-    frequencies --out svg => svg ends in none of
+const REFUSED: &str = "
+                                                         | Usage
+    spiral                                               | spiral
+    heatmap --d-model 0                                  | d_model must be at least 1; got 0
+    heatmap --d-model 40000                              | at most 32768 columns; --d-model 40000
+    heatmap --seq-len 0                                  | 1 to 1000000 positions; --seq-len 0
+    similarity --seq-len 1000001                         | --seq-len 1000001
+    heatmap --seq-len 1000000 --d-model 2000             | 2000000000 entries, and a picture is made of at most 1073741824
+    heatmap --seq-len -5                                 | -5
+    heatmap --start 4503599627370496                     | goes past the largest position, 4503599627370495
+    heatmap --start 18446744073709551615                 | largest position
+    curves --base 0                                      | got 0
+    curves --base -3                                     | got -3
+    clocks --base NaN                                    | got NaN
+    clocks --base ten                                    | ten
+    heatmap --layout mixed                               | interleaved, halves
+    curves --columns 512                                 | no column 512: d_model 512 has the columns 0 to 511
+    curves --columns 3,3                                 | --columns names 3 twice
+    curves --columns 0,1,2,3,4,5,6,7                     | --columns takes 1 to 7 values; got 8
+    curves --positions 2,2                               | --positions names 2 twice
+    curves --positions 18446744073709551615              | largest position
+    clocks --pairs 256                                   | no pair 256: d_model 512 has the pairs 0 to 255
+    clocks --d-model 7 --pairs 3                         | pairs 0 to 2 (d_model is odd: its last sine has no cosine)
+    clocks --d-model 1                                   | --d-model 1 has no pair of a sine and a cosine; it takes at least 2
+    clocks --pairs 1,1                                   | --pairs names 1 twice
+    clocks --pairs 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24 | --pairs takes 1 to 24 values; got 25
+    frequencies --d-model 0                              | at least 1
+    frequencies --d-model 40000                          | 40000
+    frequencies --bases 100,1                            | greater than 1
+    frequencies --bases -2                               | got -2
+    frequencies --bases NaN                              | NaN
+    frequencies --bases 500,500                          | --bases names 500 twice
+    frequencies --bases 2,3,4,5,6,7,8,9                  | --bases takes 1 to 7 values; got 8
+    rotary --d-head 0                                    | --d-head must be from 2 to 32768; got 0
+    rotary --d-head 7                                    | --d-head must be even; got 7
+    rotary --bases 1                                     | base must be finite and greater than 1
+    rotary --reach 0                                     | --reach must be from 1 to 4503599627370495; got 0
+    rotary --reach 4503599627370496                      | from 1 to 4503599627370495; got 4503599627370496
+    alibi --heads 0                                      | --heads must be from 1 to 64; got 0
+    alibi --heads 65                                     | got 65
+    alibi --reach 0                                      | --reach must be from 1 to
+    frequencies --out a.eps                              | a.eps ends in none of .svg, .png and .pdf
+    frequencies --out svg                                | svg ends in none of
 ";
 
 #[test]
 fn wrong_use_exits_with_2_names_the_value_and_writes_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    for row in REFUSED.lines() {
-        let (arguments, said) = row.split_once("=> ").unwrap();
-        let arguments: Vec<&str> = arguments.split_whitespace().collect();
-        let (code, stdout, stderr) = plot(&arguments, folder.path());
-        assert_eq!(code, 2, "{arguments:?}: {stderr}");
-        assert!(stderr.contains(said), "{arguments:?}: {stderr}");
-        assert_eq!(stdout, "", "{arguments:?}");
+    for [arguments, said] in rows(REFUSED) {
+        let (code, stdout, stderr) = plot(arguments, folder.path());
+        assert_eq!((code, &*stdout), (2, ""), "{arguments}: {stderr}");
+        stderr.says(said);
     }
-    assert!(files(folder.path()).is_empty());
+    assert!(names(folder.path()).is_empty());
 }
 
 #[test]
@@ -241,26 +232,22 @@ fn a_file_that_cannot_be_is_named_with_the_reason() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("folder.svg")).unwrap();
     fs::write(folder.path().join("file"), "mine").unwrap();
-    for (out, said) in [
-        ("folder.svg", "folder.svg: this is a folder"),
-        (
-            "no/where.svg",
-            "no/where.svg: there is no folder no; make it first",
-        ),
-        ("file/a.svg", "there is no folder file"),
-    ] {
-        let (code, stdout, stderr) = plot(&["frequencies", "--out", out], folder.path());
-        assert_eq!((code, stdout.as_str()), (1, ""), "{stderr}");
-        assert!(stderr.contains(said), "{stderr}");
+    for [out, said] in rows(
+        "
+        folder.svg   | folder.svg: this is a folder
+        no/where.svg | no/where.svg: there is no folder no; make it first
+        file/a.svg   | there is no folder file
+        ",
+    ) {
+        let (code, stdout, stderr) = plot(&format!("frequencies --out {out}"), folder.path());
+        assert_eq!((code, &*stdout), (1, ""), "{stderr}");
+        stderr.says(said);
     }
     #[cfg(target_os = "linux")]
     {
         // No user can write to this folder, not even root.
-        refused(
-            plot(&["frequencies", "--out", "/proc/a.svg"], folder.path()),
-            1,
-            &["/proc/a.svg: "],
-        );
+        let nowhere = plot("frequencies --out /proc/a.svg", folder.path());
+        failed(nowhere, 1).says("/proc/a.svg: ");
     }
-    assert_eq!(files(folder.path()).len(), 2);
+    assert_eq!(names(folder.path()).len(), 2);
 }

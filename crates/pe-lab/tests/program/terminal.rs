@@ -7,14 +7,17 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::{SMALL, end_of, lab};
+use crate::common::{self, SMALL, Says, digits, end_of, resume};
 
-/// A terminal of 40 lines: the end that shows it, and the end that a program gets.
-fn terminal() -> (File, File) {
+/// A terminal of 40 lines of 120 columns.
+const USUAL: [u16; 2] = [40, 120];
+
+/// A terminal of so many lines and columns: the end that shows it, and the end that a program gets.
+fn terminal([ws_row, ws_col]: [u16; 2]) -> (File, File) {
     let (mut shown, mut given) = (0, 0);
     let size = libc::winsize {
-        ws_row: 40,
-        ws_col: 120,
+        ws_row,
+        ws_col,
         ws_xpixel: 0,
         ws_ypixel: 0,
     };
@@ -46,44 +49,35 @@ fn all_of(mut shown: File) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
-fn train(steps: &str, out: &Path) -> Command {
-    let mut command = lab();
-    command.args(["train", "--task", "digits"]).args(SMALL);
-    command.args(["--steps", steps, "--out"]).arg(out);
-    command
+/// What a terminal shows of a command, which ends well.
+fn shown_of(mut command: Command, term: &str, size: [u16; 2]) -> String {
+    let (shown, given) = terminal(size);
+    command.env("TERM", term).stdin(given.try_clone().unwrap());
+    command.stdout(given.try_clone().unwrap()).stderr(given);
+    let mut child = command.spawn().unwrap();
+    // It holds the other end.
+    drop(command);
+    let said = all_of(shown);
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{said}");
+    said
 }
 
-fn compare(out: &Path) -> Command {
-    let mut command = lab();
-    command.args(["compare", "--tasks", "digits", "--schemes", "none"]);
-    command.args(["--seeds", "1", "--steps", "30", "--out"]);
-    command.arg(out).args(SMALL);
-    command
+fn train(steps: &str, out: &Path) -> Command {
+    let flags = format!("--task digits --steps {steps} {}", SMALL.join(" "));
+    common::train(&flags, out)
 }
 
 #[test]
 fn a_terminal_that_obeys_no_escapes_gets_none() {
     let folder = tempfile::tempdir().unwrap();
     for (term, has_escapes) in [("dumb", false), ("xterm", true)] {
-        for (number, command) in [
-            compare(&folder.path().join(format!("{term}-study"))),
-            train("60", &folder.path().join(format!("{term}-training"))),
-        ]
-        .into_iter()
-        .enumerate()
+        let at = |name: &str| folder.path().join(format!("{term}-{name}"));
+        let study = digits("--schemes none --seeds 1 --steps 30", &at("study"));
+        for (number, command) in [study, train("60", &at("training"))]
+            .into_iter()
+            .enumerate()
         {
-            let mut command = command;
-            let (shown, given) = terminal();
-            command
-                .env("TERM", term)
-                .stdin(given.try_clone().unwrap())
-                .stdout(given.try_clone().unwrap())
-                .stderr(given);
-            let mut child = command.spawn().unwrap();
-            // It holds the other end.
-            drop(command);
-            let said = all_of(shown);
-            assert_eq!(child.wait().unwrap().code(), Some(0), "{said}");
+            let said = shown_of(command, term, USUAL);
             assert_eq!(
                 said.contains('\u{1b}'),
                 has_escapes,
@@ -91,7 +85,7 @@ fn a_terminal_that_obeys_no_escapes_gets_none() {
             );
             assert!(said.contains("wrote ") || has_escapes, "{said}");
             if number == 1 {
-                assert!(said.contains("step     60 of 60  loss "), "{said}");
+                said.says("step     60 of 60  loss ");
                 let bar = ["50 of 60 steps", "60 of 60 steps"];
                 let is_drawn = bar.iter().any(|steps| said.contains(steps));
                 assert_eq!(is_drawn, has_escapes, "{term}: {said}");
@@ -101,20 +95,25 @@ fn a_terminal_that_obeys_no_escapes_gets_none() {
 }
 
 #[test]
+fn a_training_in_a_huge_terminal_shows_its_losses() {
+    let folder = tempfile::tempdir().unwrap();
+    let command = train("3", &folder.path().join("training"));
+    let said = shown_of(command, "xterm", [u16::MAX; 2]);
+    // The bar too.
+    said.says_all(&["step      3 of 3  loss ", "3 of 3 steps"]);
+}
+
+#[test]
 fn a_training_whose_terminal_is_closed_ends_with_a_sentence_and_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("training");
     let said = folder.path().join("said");
     // With the signal of a closed terminal, and with that signal ignored, where the next line finds out.
     for hears in [true, false] {
-        let (mut shown, given) = terminal();
+        let (mut shown, given) = terminal(USUAL);
         let mut command = match out.exists() {
             false => train("100000", &out),
-            true => {
-                let mut command = lab();
-                command.args(["train", "--resume", "--out"]).arg(&out);
-                command
-            }
+            true => resume(&out),
         };
         command
             .env("TERM", "xterm")
@@ -155,12 +154,10 @@ fn a_training_whose_terminal_is_closed_ends_with_a_sentence_and_goes_on() {
             sentence.contains("the terminal was closed") || sentence.starts_with("error: "),
             "{hears}: {said}"
         );
-        assert!(said.contains("`pe-lab train --resume"), "{hears}: {said}");
+        said.says("`pe-lab train --resume");
     }
     // It is as whole as any that was stopped.
-    let mut again = lab();
-    again.args(["train", "--resume", "--out"]).arg(&out);
-    let mut child = again.stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = resume(&out).stdout(Stdio::piped()).spawn().unwrap();
     let mut told = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(told.any(|line| line.unwrap().contains("  loss ")));
     assert_eq!(child.try_wait().unwrap(), None);
