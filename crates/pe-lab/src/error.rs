@@ -210,15 +210,3 @@ impl LabError {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::data::DataTask;
-
-    #[test]
-    fn data_that_cannot_be_used_are_wrong_use() {
-        let error = DataTask::load(Path::new("no/such.csv")).unwrap_err();
-        assert_eq!(LabError::from(error).exit_code(), 2);
-    }
-}

@@ -119,31 +119,6 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_claimed_once_and_a_changed_study_is_refused() {
-        let temporary = tempfile::tempdir().unwrap();
-        let folder = StudyFolder::at(temporary.path());
-        let (mut spec, tasks) = study();
-        let lock = claim(&spec, &tasks, &folder).unwrap();
-        let busy = claim(&spec, &tasks, &folder).unwrap_err();
-        assert!(matches!(busy, LabError::Busy { .. }));
-        drop(lock);
-        claim(&spec, &tasks, &folder).unwrap();
-        // More seeds are added to it; fewer, or another recipe, are another study.
-        spec.seeds.push(3);
-        claim(&spec, &tasks, &folder).unwrap();
-        let kept: StudySpec = read_json(&folder.spec()).unwrap();
-        assert_eq!(kept.seeds, [1, 2, 3]);
-        let plan = fs::read_to_string(folder.plan()).unwrap();
-        assert!(plan.contains("seeds = [1, 2, 3]"), "{plan}");
-        spec.seeds.pop();
-        spec.recipe.batch_size = 32;
-        let message = claim(&spec, &tasks, &folder).unwrap_err().to_string();
-        assert!(message.contains("recipe, seeds"), "{message}");
-        let kept: StudySpec = read_json(&folder.spec()).unwrap();
-        assert_eq!(kept.seeds, [1, 2, 3]);
-    }
-
-    #[test]
     fn of_many_that_start_at_once_one_gets_the_folder_and_the_others_wait() {
         let temporary = tempfile::tempdir().unwrap();
         let (spec, tasks) = study();

@@ -207,27 +207,3 @@ fn keep_packed(from: &[PathBuf], bytes: &[u8], copy: &Entry) -> Result<(), LabEr
     }
     write_with_mode(copy, bytes, private)
 }
-
-#[cfg(all(test, unix))]
-mod tests {
-    use std::fs;
-    use std::os::unix::fs::PermissionsExt;
-
-    use super::*;
-
-    #[test]
-    fn a_copy_of_private_data_is_private() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("patients.csv");
-        let rows = (0..30).map(|i| format!("well,a b {i}\nill,b a {i}\n"));
-        fs::write(&file, format!("label,text\n{}", rows.collect::<String>())).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
-        let tasks = Tasks::from_source(&Source::from(file.as_path())).unwrap();
-        let study = StudyFolder::at(folder.path().join("study"));
-        fs::create_dir(study.path()).unwrap();
-        keep_data(&tasks, &study).unwrap();
-        let copy = study.data(tasks.data().unwrap().spec());
-        let mode = fs::metadata(copy).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
-    }
-}
