@@ -60,10 +60,7 @@ pub(super) fn claim(
     // The process may have been killed between these steps, so every claim writes what is missing.
     keep_data(tasks, folder)?;
     let plan = folder.plan();
-    let text = toml::to_string(&spec.plan()).map_err(|error| LabError::Content {
-        path: plan.to_path_buf(),
-        reason: error.to_string(),
-    })?;
+    let text = toml::to_string(&spec.plan()).map_err(LabError::content(&plan))?;
     if !read_bounded(&plan).is_ok_and(|there| there == text.as_bytes()) {
         write_whole(&plan, text.as_bytes())?;
     }
