@@ -179,8 +179,14 @@ fn keep(file: &Path, copy: &Entry, sha256: &str) -> Result<(), LabError> {
     }
 }
 
+/// Who may read and write every one of some files.
+pub(super) fn mode_of_all<'a>(files: impl Iterator<Item = &'a Path>) -> Result<u32, LabError> {
+    let mut files = files.map(mode);
+    files.try_fold(0o666, |all, of| Ok(all & of?))
+}
+
 /// Who may read and write a file.
-pub(super) fn mode(file: &Path) -> Result<u32, LabError> {
+fn mode(file: &Path) -> Result<u32, LabError> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -201,9 +207,5 @@ fn keep_packed(from: &[PathBuf], bytes: &[u8], copy: &Entry) -> Result<(), LabEr
     }
     make_folder(&copy.folder())?;
     // Whoever may not read the folder or one of its files may not read the copy.
-    let mut private = 0o666;
-    for path in from {
-        private &= mode(path)?;
-    }
-    write_with_mode(copy, bytes, private)
+    write_with_mode(copy, bytes, mode_of_all(from.iter().map(PathBuf::as_path))?)
 }
