@@ -12,7 +12,7 @@ use crate::common::{
 };
 use pe_lab::ask::{Tasks, TrialSpec};
 use pe_lab::folder::{Entry, TrialFolder};
-use pe_lab::learn::Watch;
+use pe_lab::learn::{CurvePoint, Watch};
 use pe_lab::run::{TrialResult, run_trial};
 use serde_json::Value;
 
@@ -59,14 +59,9 @@ fn an_easy_task_stops_before_the_limit_with_the_numbers_of_as_many_steps() {
     let summary = summary(&first);
     let scheme = &summary["tasks"][0]["schemes"][0];
     assert_eq!(scheme["not_converged"], serde_json::json!([]));
-    assert_eq!(
-        scheme["steps"]["mean"].as_f64().unwrap(),
-        taken.iter().sum::<u64>() as f64 / 2.0
-    );
-    assert_eq!(
-        scheme["steps"]["most"].as_u64(),
-        taken.iter().max().copied()
-    );
+    let steps = &scheme["steps"];
+    assert_eq!(steps["mean"], taken.iter().sum::<u64>() as f64 / 2.0);
+    assert_eq!(steps["most"].as_u64(), taken.iter().max().copied());
     let said = summary["verdict"][1].as_str().unwrap();
     said.says("Trainings went on until they had converged, within the limit of 1600 steps");
     stdout.says("100 to 1600 steps, until it has converged");
@@ -81,13 +76,10 @@ fn an_easy_task_stops_before_the_limit_with_the_numbers_of_as_many_steps() {
     assert!(of_fixed[0]["spec"]["auto_from"].is_null());
     // The steps were chosen on examples that are held out of the training, and not by the test: the losses of the last
     // training that chose are those of one that is trained without them, and not those of the test.
+    let result = Entry::named(first.join("trials/majority-none-1/result.json"));
     let spec = TrialSpec {
         tuning: true,
-        ..TrialResult::read(&Entry::named(
-            first.join("trials/majority-none-1/result.json"),
-        ))
-        .unwrap()
-        .spec
+        ..TrialResult::read(&result).unwrap().spec
     };
     let place = TrialFolder::at(folder.path().join("chosen"));
     fs::create_dir_all(place.path()).unwrap();
@@ -108,23 +100,15 @@ fn an_easy_task_stops_before_the_limit_with_the_numbers_of_as_many_steps() {
     };
     let tested = run_trial(&spec, &majority, &place, watch).unwrap();
     let seen = seen.lock().unwrap();
-    let ends = seen.iter().filter(|points| {
-        let last = points.last().unwrap().step as u64;
-        last == taken[0]
-    });
-    let ends: Vec<_> = ends.collect();
+    let is_end = |points: &&Vec<CurvePoint>| points.last().unwrap().step as u64 == taken[0];
+    let ends: Vec<_> = seen.iter().filter(is_end).collect();
     assert_eq!(ends.len(), 2, "one that chooses, and one that is tested");
     assert_eq!(*ends[0], without.held_out);
     assert_eq!(*ends[1], tested.measures().unwrap().held_out);
     assert_ne!(ends[0], ends[1]);
     // So has the same study again, by its plan.
-    succeeds(
-        lab()
-            .args(["compare", "--quiet", "--study"])
-            .arg(first.join("study.toml"))
-            .arg("--out")
-            .arg(&again),
-    );
+    let plan = first.join("study.toml");
+    succeeds(compare("--quiet", &again).arg("--study").arg(plan));
     assert_eq!(results(&again), found);
 }
 
@@ -223,11 +207,8 @@ fn a_dry_run_says_the_shortest_and_the_longest_time() {
     );
     assert!(!out.exists());
     // A budget counts on the longest: three seeds of up to 126,000 steps each.
-    failed(
-        ended(&mut command(EASY, "auto:2000..64000", "--budget 9s", &out)),
-        2,
-    )
-    .says("3 seeds and 100 % of the steps");
+    let mut within = command(EASY, "auto:2000..64000", "--budget 9s", &out);
+    failed(ended(&mut within), 2).says("3 seeds and 100 % of the steps");
 }
 
 #[test]

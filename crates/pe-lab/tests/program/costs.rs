@@ -3,14 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{self, SMALL, Says, failed, json, well, words};
+use crate::common::{
+    SMALL, Says, compare, ended, failed, json, lab, report, succeeds, well, words,
+};
 
 const STUDY: &str =
-    "compare --schemes none,rotary --tasks first_eq_last --seeds 1, --steps 2 --batch-size 4";
-
-fn run(arguments: &[&str], folder: &Path) -> (i32, String, String) {
-    common::ended(common::lab().args(arguments).arg(folder))
-}
+    "--schemes none,rotary --tasks first_eq_last --seeds 1, --steps 2 --batch-size 4 --costs";
 
 /// Sets how many cores other programs kept busy, which no test can choose.
 fn with_others(folder: &Path, others: f64) {
@@ -28,10 +26,7 @@ fn with_others(folder: &Path, others: f64) {
 fn costs_are_measured_after_the_trials_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let (_, stderr) = well(run(
-        &[&words(STUDY)[..], &SMALL, &["--costs", "--out"]].concat(),
-        &out,
-    ));
+    let (_, stderr) = succeeds(compare(STUDY, &out).args(SMALL));
     let measuring =
         "measuring what each scheme costs, one at a time: 2 schemes at 3 lengths, 5 times each";
     let (_, after) = stderr.split_once(measuring).expect(&stderr);
@@ -40,43 +35,38 @@ fn costs_are_measured_after_the_trials_and_reported() {
     let costs = json(&out.join("costs.json"));
     assert_eq!(costs["task"], "first_eq_last");
     for scheme in costs["schemes"].as_array().unwrap() {
-        let tokens: Vec<u64> = scheme["at"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|at| at["tokens"].as_u64().unwrap())
-            .collect();
-        assert_eq!(tokens, [22, 42, 82]);
-        let batches = scheme["at"].as_array().unwrap().iter();
-        let batches: Vec<u64> = batches
-            .map(|at| at["batch_size"].as_u64().unwrap())
-            .collect();
-        assert_eq!(batches, [4, 2, 1]);
-        for at in scheme["at"].as_array().unwrap() {
+        let at = scheme["at"].as_array().unwrap();
+        let all = |name: &str| -> Vec<u64> {
+            let numbers = at.iter().map(|at| at[name].as_u64().unwrap());
+            numbers.collect()
+        };
+        assert_eq!(all("tokens"), [22, 42, 82]);
+        assert_eq!(all("batch_size"), [4, 2, 1]);
+        for at in at {
             assert!(at["step_ms"].as_f64().unwrap() > at["prefill_ms"].as_f64().unwrap());
         }
     }
 
     // A tenth of a core is little enough.
     with_others(&out, 0.1);
-    let (stdout, _) = well(run(&["report", "--details"], &out));
-    stdout.says("costs on first_eq_last on flex");
-    stdout.says("score for cost:");
+    let reported = || ended(report(&out).arg("--details"));
+    let (stdout, _) = well(reported());
+    stdout.says_all(&["costs on first_eq_last on flex", "score for cost:"]);
     for chart in ["cost-inside.svg", "cost-beyond.svg"] {
         assert!(out.join(chart).exists(), "{chart}");
     }
     with_others(&out, 0.2);
-    let (stdout, _) = well(run(&["report", "--details"], &out));
-    let said = stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (stdout, _) = well(reported());
+    let said = words(&stdout).join(" ");
     said.says("kept up to 0.2 processor cores busy");
     assert!(!said.contains("score for cost:"), "{said}");
 
     fs::write(out.join("costs.json"), "{").unwrap();
-    failed(run(&["report", "--details"], &out), 1).says("costs.json cannot be read");
+    failed(reported(), 1).says("costs.json cannot be read");
 }
 
 #[test]
 fn a_study_that_has_not_begun_has_no_costs() {
     let folder = tempfile::tempdir().unwrap();
-    failed(run(&["costs"], folder.path()), 2).says("holds no study");
+    failed(ended(lab().arg("costs").arg(folder.path())), 2).says("holds no study");
 }

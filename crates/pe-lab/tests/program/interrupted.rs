@@ -37,8 +37,7 @@ fn wait_for_trials(child: &mut Child, count: usize) {
 }
 
 fn finish(out: &Path) -> String {
-    let (_, stderr) = succeeds(&mut command(out));
-    stderr
+    succeeds(&mut command(out)).1
 }
 
 /// How many trials have a result.
@@ -141,7 +140,7 @@ fn a_trial_whose_process_is_killed_keeps_its_reason_until_it_is_tried_again() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
 
-    failed(common::ended(common::lab().arg("report").arg(&out)), 1).says("signal: 9");
+    failed(common::ended(&mut common::report(&out)), 1).says("signal: 9");
     let table = fs::read_to_string(out.join("results.csv")).unwrap();
     assert_eq!(table.matches("signal: 9").count(), 1, "{table}");
     let page = fs::read_to_string(out.join("report.html")).unwrap();

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::common::succeeds;
 use super::*;
+use crate::common::succeeds;
 
 fn changed(file: &Path) -> SystemTime {
     fs::metadata(file).unwrap().modified().unwrap()

@@ -1,7 +1,7 @@
 //! Checkpoints, weights and trainings that are not as they were written.
 
-use crate::common::measured;
 use super::*;
+use crate::common::measured;
 
 #[test]
 fn a_training_that_this_program_did_not_start_is_refused() {
