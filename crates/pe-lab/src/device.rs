@@ -150,46 +150,23 @@ pub fn open(name: &str) -> Result<Device, LabError> {
 /// The graphics card of a backend of CubeCL.
 #[cfg(feature = "cube")]
 fn open_card(known: DeviceName, wanted: Option<&str>) -> Result<Device, LabError> {
+    let usual = |of: DeviceType, device: Device| card(known, wanted, of, device);
     match known.name {
         #[cfg(feature = "wgpu")]
-        "wgpu" => card(
-            known,
-            wanted,
-            DeviceType::Wgpu,
-            Device::wgpu(burn::tensor::DeviceKind::DefaultDevice),
-        ),
+        "wgpu" => usual(DeviceType::Wgpu, Device::wgpu(Default::default())),
         #[cfg(feature = "vulkan")]
-        "vulkan" => card(
-            known,
-            wanted,
-            DeviceType::Vulkan,
-            Device::vulkan(burn::tensor::DeviceKind::DefaultDevice),
-        ),
+        "vulkan" => usual(DeviceType::Vulkan, Device::vulkan(Default::default())),
         #[cfg(feature = "metal")]
-        "metal" => card(
-            known,
-            wanted,
-            DeviceType::Metal,
-            Device::metal(burn::tensor::DeviceKind::DefaultDevice),
-        ),
+        "metal" => usual(DeviceType::Metal, Device::metal(Default::default())),
         #[cfg(feature = "webgpu")]
-        "webgpu" => card(
-            known,
-            wanted,
-            DeviceType::WebGpu,
-            Device::webgpu(burn::tensor::DeviceKind::DefaultDevice),
-        ),
+        "webgpu" => usual(DeviceType::WebGpu, Device::webgpu(Default::default())),
         #[cfg(feature = "cuda")]
-        "cuda" => card(
-            known,
-            wanted,
+        "cuda" => usual(
             DeviceType::Cuda,
             Device::cuda(burn::tensor::DeviceIndex::Default),
         ),
         #[cfg(feature = "rocm")]
-        "rocm" => card(
-            known,
-            wanted,
+        "rocm" => usual(
             DeviceType::Rocm,
             Device::rocm(burn::tensor::DeviceIndex::Default),
         ),

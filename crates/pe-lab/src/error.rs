@@ -1,5 +1,6 @@
 //! The errors of the laboratory. Each message says what is wrong and what to do about it.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use pe_burn::PositionError;
@@ -175,12 +176,12 @@ impl LabError {
         move |source| Self::NotStarted { what, source }
     }
 
-    /// Turns an error about the content of a JSON file into a [`LabError::Content`].
-    pub fn content(path: &Path) -> impl FnOnce(serde_json::Error) -> Self {
+    /// Turns what is wrong with the content of a file into a [`LabError::Content`].
+    pub fn content<R: Display>(path: &Path) -> impl FnOnce(R) -> Self {
         let path = path.to_path_buf();
-        move |error| Self::Content {
+        move |reason| Self::Content {
             path,
-            reason: error.to_string(),
+            reason: reason.to_string(),
         }
     }
 
@@ -208,17 +209,5 @@ impl LabError {
             | Self::Machine(_)
             | Self::Trial(_) => 1,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::data::DataTask;
-
-    #[test]
-    fn data_that_cannot_be_used_are_wrong_use() {
-        let error = DataTask::load(Path::new("no/such.csv")).unwrap_err();
-        assert_eq!(LabError::from(error).exit_code(), 2);
     }
 }

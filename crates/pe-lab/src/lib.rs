@@ -79,6 +79,8 @@ pub mod plot;
 pub mod report;
 pub mod rng;
 pub mod run;
+#[cfg(test)]
+mod said;
 pub mod serve;
 pub mod stats;
 pub mod task;

@@ -5,7 +5,7 @@ mod common;
 
 use std::fs;
 
-use common::{lab, succeeds};
+use common::{Says, lab, succeeds};
 use pe_lab::ask::{ModelSpec, Recipe, Scheme, Tasks};
 use pe_lab::device::{self, DEVICES};
 use pe_lab::error::LabError;
@@ -65,19 +65,16 @@ fn a_study_runs_from_start_to_report() {
                 .args(["--seeds", "1", "--steps", "2", "--device", &name, "--out"])
                 .arg(folder.path()),
         );
-        assert!(table.contains("learned"), "{name}: {table}");
+        table.says("learned");
         // A graphics card is named.
         let end = match ["flex", "ndarray", "tch"].contains(&name.as_str()) {
             true => ", ",
             false => " (",
         };
-        assert!(said.contains(&format!("on {name}{end}")), "{said}");
+        said.says(&format!("on {name}{end}"));
         let results = fs::read_to_string(folder.path().join("results.csv")).unwrap();
         for scheme in ["none", "learned"] {
-            assert!(
-                results.contains(&format!(",{scheme},")),
-                "{name}: {results}"
-            );
+            results.says(&format!(",{scheme},"));
         }
         assert!(folder.path().join("report.html").exists(), "{name}");
     }

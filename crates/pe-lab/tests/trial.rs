@@ -2,8 +2,8 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use pe_lab::ask::{ModelSpec, Recipe, Scheme, Tasks, TrialSpec};
 use pe_lab::error::LabError;
@@ -22,6 +22,13 @@ fn small() -> ModelSpec {
     }
 }
 
+fn batches_of(batch_size: usize) -> Recipe {
+    Recipe {
+        batch_size,
+        ..Recipe::default()
+    }
+}
+
 fn spec(task: &str, scheme: &str) -> TrialSpec {
     TrialSpec {
         auto_from: None,
@@ -30,10 +37,7 @@ fn spec(task: &str, scheme: &str) -> TrialSpec {
         scheme: Scheme::by_name(scheme, &small(), 82).unwrap(),
         seed: 4,
         steps: 12,
-        recipe: Recipe {
-            batch_size: 16,
-            ..Recipe::default()
-        },
+        recipe: batches_of(16),
         model: small(),
         device: "flex".into(),
         tuning: false,
@@ -60,12 +64,7 @@ fn measures(spec: &TrialSpec) -> Measures {
 
 /// Everything but the clock.
 fn without_time(mut measures: Measures) -> Measures {
-    measures.timing = Timing {
-        ms_per_step: 0.0,
-        tokens_per_second: 0.0,
-        threads: None,
-        machine: None,
-    };
+    measures.timing = Timing::default();
     measures
 }
 
@@ -103,35 +102,25 @@ fn scores_cover_every_length_and_position_and_progress_every_step() {
     let folder = tempfile::tempdir().unwrap();
     let spec = TrialSpec {
         steps: 61,
-        recipe: Recipe {
-            batch_size: 2,
-            ..Recipe::default()
-        },
+        recipe: batches_of(2),
         ..spec("reverse", "none")
     };
-    let steps = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let steps = Arc::new(Mutex::new(Vec::new()));
     let seen = steps.clone();
     let watch = Watch::steps(move |step, _| seen.lock().unwrap().push(step));
     let result = watched(&spec, folder.path(), watch).unwrap();
     assert_eq!(*steps.lock().unwrap(), (1..=61).collect::<Vec<_>>());
     let measures = result.measures().unwrap();
-    let lengths: Vec<(usize, bool)> = measures
-        .scores
-        .iter()
-        .map(|s| (s.length, s.inside))
-        .collect();
+    let lengths = measures.scores.iter().map(|s| (s.length, s.inside));
+    let lengths: Vec<(usize, bool)> = lengths.collect();
     let beyond = [21, 25, 30, 40, 60, 80].map(|length| (length, false));
     assert_eq!(lengths[..2], [(10, true), (20, true)]);
     assert_eq!(lengths[2..], beyond);
     for score in &measures.scores {
         let positions: Vec<usize> = score.by_position.iter().map(|p| p.position).collect();
         assert_eq!(positions, (1..=score.length).collect::<Vec<_>>());
-        let mean = score
-            .by_position
-            .iter()
-            .map(|p| p.score.value())
-            .sum::<f64>()
-            / score.length as f64;
+        let values = score.by_position.iter().map(|p| p.score.value());
+        let mean = values.sum::<f64>() / score.length as f64;
         assert!((mean - score.score.value()).abs() < 1e-9);
     }
     assert_eq!(measures.curve.last().unwrap().step, 61);
@@ -145,22 +134,16 @@ fn the_held_out_loss_follows_a_training_of_any_length_in_few_points() {
     let with = |steps| {
         measures(&TrialSpec {
             steps,
-            recipe: Recipe {
-                batch_size: 2,
-                ..Recipe::default()
-            },
+            recipe: batches_of(2),
             ..spec("digits", "learned")
         })
     };
-    assert_eq!(
-        with(3).held_out.iter().map(|p| p.step).collect::<Vec<_>>(),
-        [0, 3]
-    );
+    let steps = |of: &Measures| -> Vec<usize> { of.held_out.iter().map(|p| p.step).collect() };
+    assert_eq!(steps(&with(3)), [0, 3]);
     let long = with(11 * EPOCH + 7);
-    let steps: Vec<usize> = long.held_out.iter().map(|point| point.step).collect();
     let mut expected: Vec<usize> = (0..=5).map(|nth| 2 * nth * EPOCH).collect();
     expected.push(11 * EPOCH + 7);
-    assert_eq!(steps, expected);
+    assert_eq!(steps(&long), expected);
     // Ten digits, so a model that guesses has ln 10; this one has learned something.
     let (first, last) = (long.held_out[0].loss, long.held_out[6].loss);
     assert!((first - 10f64.ln()).abs() < 0.3, "{first}");
@@ -204,10 +187,7 @@ fn a_training_that_diverges_stops_and_is_a_result_with_a_reason() {
 fn a_training_that_was_stopped_goes_on_from_its_checkpoint_to_the_same_numbers() {
     let spec = TrialSpec {
         steps: 3 * EPOCH - 1,
-        recipe: Recipe {
-            batch_size: 4,
-            ..Recipe::default()
-        },
+        recipe: batches_of(4),
         ..spec("reverse", "learned")
     };
     let folder = tempfile::tempdir().unwrap();

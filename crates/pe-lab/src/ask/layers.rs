@@ -85,23 +85,4 @@ mod tests {
         );
         assert_eq!(LayerRecipe::default().kinds(2).unwrap(), [(true, None); 2]);
     }
-
-    #[test]
-    fn a_model_without_such_a_layer_is_refused() {
-        let of = |recipe: LayerRecipe| recipe.kinds(2).unwrap_err().to_string();
-        let message = of(LayerRecipe {
-            nope_every: Some(4),
-            ..LayerRecipe::default()
-        });
-        assert!(
-            message.contains("`nope_every` is 4, and the model has 2 layers"),
-            "{message}"
-        );
-        assert!(message.contains("--layers 4"), "{message}");
-        let message = of(LayerRecipe {
-            global_every: Some(2),
-            ..LayerRecipe::default()
-        });
-        assert!(message.contains("name the `window`"), "{message}");
-    }
 }

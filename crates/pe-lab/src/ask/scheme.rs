@@ -314,12 +314,21 @@ impl Scheme {
             Some(_) => TEST_DRAWS,
             None => 1,
         };
-        (0..draws as u64).map(move |draw| PositionSource {
+        (0..draws as u64).map(move |draw| self.draw_for_test(draw, length))
+    }
+
+    /// The first of the sources [`for_test`](Self::for_test), where one draw is enough.
+    pub fn first_for_test(&self, length: usize) -> PositionSource<'_> {
+        self.draw_for_test(0, length)
+    }
+
+    fn draw_for_test(&self, draw: u64, length: usize) -> PositionSource<'_> {
+        PositionSource {
             scheme: self,
             rng: generator("test positions", draw, length as u64),
             is_training: false,
             grid: self.grid,
-        })
+        }
     }
 
     /// Every position of the grid, or `0..count` without one, and how many they are.

@@ -10,7 +10,7 @@ use about::About;
 use super::costs;
 use super::names::Known;
 use super::private::keep_as_private_as;
-use super::report::{Show, show};
+use super::report::{ForPaper, Show, show};
 use super::rows::Rows;
 use super::signals::stop_of_trials;
 use super::sizes::Sizes;
@@ -378,10 +378,7 @@ impl CompareArgs {
         if budget.is_none() && (self.dry_run || (steps >= SHORT && !self.show.quiet)) {
             self.estimate(&about, &waiting, &crew(jobs, &Progress::Silent))?;
         }
-        let progress = match self.show.quiet {
-            true => Progress::Silent,
-            false => Progress::to_stderr(),
-        };
+        let progress = self.show.progress();
         match self.dry_run {
             true => Ok(0),
             false => self.train(study, &crew(jobs, &progress)),
@@ -430,11 +427,12 @@ impl CompareArgs {
         let outcomes = match self.costs {
             false => outcomes,
             true => {
-                costs::measure(&study, crew.stop, self.show.quiet)?;
+                costs::measure(&study, crew.stop, &self.show)?;
                 study.outcomes()?
             }
         };
-        show(&study, &outcomes, &self.show, study.folder())
+        let paper = ForPaper::default();
+        show(&study, &outcomes, &self.show, paper, study.folder())
     }
 
     /// Runs a part of the study, and returns the exit code: 1 if one of its trials has no result.

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use super::private::keep_as_private_as;
-use super::report::{Show, show};
+use super::report::{ForPaper, Show, show};
 use super::signals::stop_of_trials;
 use crate::console::tell;
 use crate::error::LabError;
 use crate::folder::StudyFolder;
-use crate::run::{Progress, Stop, Study};
+use crate::run::{Stop, Study};
 
 /// The flags of `costs`.
 #[derive(Clone, Debug, clap::Args)]
@@ -25,19 +25,16 @@ impl CostsArgs {
     pub fn run(&self) -> Result<u8, LabError> {
         let study = Study::load(&self.folder)?;
         keep_as_private_as(study.tasks().files())?;
-        measure(&study, &stop_of_trials()?, self.show.quiet)?;
-        show(&study, &study.outcomes()?, &self.show, study.folder())
+        measure(&study, &stop_of_trials()?, &self.show)?;
+        let (outcomes, paper) = (study.outcomes()?, ForPaper::default());
+        show(&study, &outcomes, &self.show, paper, study.folder())
     }
 }
 
 /// Measures the costs of a study's schemes.
-pub(super) fn measure(study: &Study, stop: &Stop, quiet: bool) -> Result<(), LabError> {
+pub(super) fn measure(study: &Study, stop: &Stop, how: &Show) -> Result<(), LabError> {
     let program = std::env::current_exe().map_err(LabError::file("pe-lab".as_ref()))?;
-    let progress = match quiet {
-        true => Progress::Silent,
-        false => Progress::to_stderr(),
-    };
-    let costs = study.measure_costs(&program, stop, &progress)?;
+    let costs = study.measure_costs(&program, stop, &how.progress())?;
     if !costs.quiet() {
         tell(&format!(
             "other programs kept up to {:.1} processor cores busy meanwhile, so the report leaves these times out; \

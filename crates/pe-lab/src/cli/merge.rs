@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::private::keep_as_private_as;
-use super::report::{Show, show};
+use super::report::{ForPaper, Show, show};
 use crate::error::LabError;
 use crate::run::{Study, merge};
 
@@ -27,6 +27,7 @@ impl MergeArgs {
             keep_as_private_as(Study::load(first)?.tasks().files())?;
         }
         let study = merge(&self.parts, &self.out)?;
-        show(&study, &study.outcomes()?, &self.show, study.folder())
+        let (outcomes, paper) = (study.outcomes()?, ForPaper::default());
+        show(&study, &outcomes, &self.show, paper, study.folder())
     }
 }

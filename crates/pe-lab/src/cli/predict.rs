@@ -236,23 +236,19 @@ fn checked_weights(winner: &Winner, study: &Study) -> Result<Vec<u8>, LabError> 
             && trial.seed == winner.seed
     };
     if !trials.iter().any(is_winner) {
-        return Err(LabError::Content {
-            path: folder.winner().to_path_buf(),
-            reason: format!(
-                "it is about {}, which is no trial of this study",
-                winner.trial
-            ),
-        });
+        return Err(LabError::content(&folder.winner())(format!(
+            "it is about {}, which is no trial of this study",
+            winner.trial
+        )));
     }
     let file = folder.winner_weights();
     match of_digest(&file, winner.weights.as_deref(), MOST_BYTES) {
-        Err(error) if error.kind() == ErrorKind::InvalidData => Err(LabError::Content {
-            path: file.to_path_buf(),
-            reason: format!(
+        Err(error) if error.kind() == ErrorKind::InvalidData => {
+            Err(LabError::content(&file)(format!(
                 "{error}; it does not hold the weights that {} names",
                 folder.winner().display()
-            ),
-        }),
+            )))
+        }
         weights => weights.map_err(LabError::file(&file)),
     }
 }

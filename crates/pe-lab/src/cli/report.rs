@@ -10,7 +10,7 @@ use crate::console::tell;
 use crate::error::LabError;
 use crate::folder::{Entry, StudyFolder, is_there};
 use crate::report::{Beside, Report};
-use crate::run::{Outcomes, Study, provenance};
+use crate::run::{Outcomes, Progress, Study, provenance};
 
 /// The most lines of a report without `--details`, with the one that says where its files are.
 const LINES: usize = 25;
@@ -95,7 +95,7 @@ impl ReportArgs {
             None => study.folder().clone(),
             Some(out) => free(out, Some(study.folder()))?,
         };
-        write_and_show(&study, &study.outcomes()?, &self.show, self.paper, &to)
+        show(&study, &study.outcomes()?, &self.show, self.paper, &to)
     }
 
     /// Puts several studies beside each other.
@@ -147,6 +147,14 @@ pub(super) fn free(out: &Path, of: Option<&StudyFolder>) -> Result<StudyFolder, 
 }
 
 impl Show {
+    /// How the progress of trials is shown.
+    pub fn progress(&self) -> Progress {
+        match self.quiet {
+            true => Progress::Silent,
+            false => Progress::to_stderr(),
+        }
+    }
+
     /// What is printed of a report.
     pub fn text(&self, report: &Report<'_>) -> String {
         match self.details {
@@ -177,15 +185,6 @@ impl Show {
 
 /// Writes the report of a study to a folder and prints it. The exit code is 1 if a trial has no score.
 pub(super) fn show(
-    study: &Study,
-    outcomes: &Outcomes,
-    how: &Show,
-    to: &StudyFolder,
-) -> Result<u8, LabError> {
-    write_and_show(study, outcomes, how, ForPaper::default(), to)
-}
-
-fn write_and_show(
     study: &Study,
     outcomes: &Outcomes,
     how: &Show,

@@ -1,6 +1,5 @@
 //! What the tests of this folder share: files that are read, and what is said of them.
 
-use std::fmt::Display;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +11,7 @@ use super::rows::{Collector, Rows};
 use super::spec::Source;
 use super::task::DataTask;
 use crate::door::Entry;
+pub use crate::said::{Says, rows};
 use crate::task::{Input, Sample, Task, Tuning};
 
 /// Settings as `study.toml` has them, with `; ` between two: `label = 'Class'; max_len = 20`.
@@ -145,46 +145,8 @@ fn check_equal(own: &Arc<dyn Task>, prepared: &Arc<dyn Task>) {
     assert_eq!(held_out(own), held_out(prepared));
 }
 
-/// What is said to a person, in which words have to be.
-pub trait Says {
-    fn text(&self) -> String;
-
-    /// Looks for words. ` … ` stands for others between them, in the order of the text.
-    #[track_caller]
-    fn says(&self, words: &str) {
-        let text = self.text();
-        let mut rest = &text[..];
-        for part in words.split(" … ") {
-            let found = rest.split_once(part);
-            rest = found.map_or_else(|| panic!("`{part}` is not in: {text}"), |(_, rest)| rest);
-        }
-    }
-
-    #[track_caller]
-    fn says_all(&self, all: &[&str]) {
-        all.iter().for_each(|words| self.says(words));
-    }
-}
-
-impl<T: Display + ?Sized> Says for T {
-    fn text(&self) -> String {
-        self.to_string()
-    }
-}
-
 impl Says for DataTask {
     fn text(&self) -> String {
         self.describe().join("\n")
     }
-}
-
-/// The rows of a table: a row on each line, and a bar between two cells. In a cell, `⏎` is the end of a line.
-pub fn rows<const N: usize>(table: &str) -> Vec<[&'static str; N]> {
-    let cell = |cell: &str| -> &'static str { cell.trim().replace('⏎', "\n").leak() };
-    let row = |line: &str| {
-        let cells: Vec<_> = line.split('|').map(cell).collect();
-        cells.try_into().unwrap_or_else(|_| panic!("{line}"))
-    };
-    let lines = table.lines().filter(|line| !line.trim().is_empty());
-    lines.map(row).collect()
 }

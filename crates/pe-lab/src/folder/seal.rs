@@ -48,10 +48,7 @@ pub fn read_sealed<T: DeserializeOwned>(file: &Entry) -> Result<T, LabError> {
         Some(_) => "it is not as it was written: its digest is that of something else",
         None => "it is not as it was written: its digest is missing",
     };
-    Err(LabError::Content {
-        path: file.to_path_buf(),
-        reason: reason.into(),
-    })
+    Err(LabError::content(file)(reason))
 }
 
 /// The SHA-256 of a value, written with its fields in the order of their names and without spaces.

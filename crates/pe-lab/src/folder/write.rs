@@ -17,10 +17,7 @@ const MOST_BYTES: u64 = 256 << 20;
 fn wrong(file: &Entry) -> impl FnOnce(io::Error) -> LabError {
     let path = file.to_path_buf();
     move |error| match error.kind() {
-        ErrorKind::InvalidData => LabError::Content {
-            path,
-            reason: error.to_string(),
-        },
+        ErrorKind::InvalidData => LabError::content(&path)(error),
         _ => LabError::file(&path)(error),
     }
 }

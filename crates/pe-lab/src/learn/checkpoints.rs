@@ -115,10 +115,7 @@ fn read<R>(
         of_digest(file, Some(&digest), MOST_BYTES)
     });
     let bytes = Bytes::from_bytes_vec(bytes.map_err(LabError::file(file))?);
-    parsed(bytes).map_err(|error| LabError::Content {
-        path: file.to_path_buf(),
-        reason: error.to_string(),
-    })
+    parsed(bytes).map_err(LabError::content(file))
 }
 
 /// The weights and the state of the optimizer in the checkpoint of an epoch.

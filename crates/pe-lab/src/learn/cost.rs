@@ -196,11 +196,8 @@ fn at_positions(
     device: &Device,
 ) -> Result<TensorBatch, LabError> {
     let longest = samples.iter().map(|sample| sample.input.len()).max();
-    let batch = TensorBatch::new(samples, task.readout(), device);
-    match scheme.for_test(longest.unwrap_or(0)).next() {
-        Some(mut source) => batch.at(samples, &mut source),
-        None => Ok(batch),
-    }
+    let mut source = scheme.first_for_test(longest.unwrap_or(0));
+    TensorBatch::new(samples, task.readout(), device).at(samples, &mut source)
 }
 
 /// The time of the last tokens of a sequence, one at a time, the others in a cache. `None` in a model without caches.

@@ -227,8 +227,7 @@ mod tests {
                         let prompt = prompt.clone();
                         let answer = answer.to_vec();
                         let sample = Prompted { prompt, answer }.sample(how);
-                        let mut sources = model.scheme().for_test(length);
-                        let mut source = sources.next().unwrap();
+                        let mut source = model.scheme().first_for_test(length);
                         outcomes(&model, task, &[sample], &mut source, &device).unwrap()
                     };
                     let right = hits(&answer);

@@ -52,11 +52,8 @@ impl<'a> HeldOut<'a> {
         let losses = self.sets.iter().map(|set| {
             let batch = TensorBatch::new(set, self.task.readout(), &self.device);
             // The first draw of random positions, the same at every test.
-            let batch = match model.scheme().for_test(0).next() {
-                Some(mut source) => batch.at(set, &mut source)?,
-                None => batch,
-            };
-            read_loss(model.loss(batch))
+            let mut source = model.scheme().first_for_test(0);
+            read_loss(model.loss(batch.at(set, &mut source)?))
         });
         Ok(mean(losses.collect::<Result<Vec<f64>, LabError>>()?))
     }

@@ -164,10 +164,8 @@ fn write(model: &Model, language: &dyn Language, device: &Device) -> Result<Writ
         };
         let sample = [Sample::new(tokens.clone(), vec![last])];
         let batch = TensorBatch::new(&sample, Readout::PerToken, device);
-        let batch = match model.scheme().for_test(tokens.len()).next() {
-            Some(mut source) => batch.at(&sample, &mut source)?,
-            None => batch,
-        };
+        let mut source = model.scheme().first_for_test(tokens.len());
+        let batch = batch.at(&sample, &mut source)?;
         let logits = model.forward(batch.input, None, &batch.positions, batch.read);
         let shares = softmax(logits / TEMPERATURE, 1).into_data();
         let shares: Vec<f64> = shares.iter::<f32>().map(f64::from).collect();

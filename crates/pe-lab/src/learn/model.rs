@@ -134,11 +134,7 @@ impl Model {
     /// [`LabError::Content`] when they are none.
     pub fn with_weights(self, file: &Entry, bytes: Vec<u8>) -> Result<Self, LabError> {
         let record = ModuleRecord::from_bytes(Bytes::from_bytes_vec(bytes));
-        let record = record.map_err(|error| LabError::Content {
-            path: file.to_path_buf(),
-            reason: error.to_string(),
-        })?;
-        Ok(self.load_record(record))
+        Ok(self.load_record(record.map_err(LabError::content(file))?))
     }
 
     /// This model with another scheme, which has no weights: those of the old one are gone.

@@ -179,8 +179,14 @@ fn keep(file: &Path, copy: &Entry, sha256: &str) -> Result<(), LabError> {
     }
 }
 
+/// Who may read and write every one of some files.
+pub(super) fn mode_of_all<'a>(files: impl Iterator<Item = &'a Path>) -> Result<u32, LabError> {
+    let mut files = files.map(mode);
+    files.try_fold(0o666, |all, of| Ok(all & of?))
+}
+
 /// Who may read and write a file.
-pub(super) fn mode(file: &Path) -> Result<u32, LabError> {
+fn mode(file: &Path) -> Result<u32, LabError> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
@@ -201,33 +207,5 @@ fn keep_packed(from: &[PathBuf], bytes: &[u8], copy: &Entry) -> Result<(), LabEr
     }
     make_folder(&copy.folder())?;
     // Whoever may not read the folder or one of its files may not read the copy.
-    let mut private = 0o666;
-    for path in from {
-        private &= mode(path)?;
-    }
-    write_with_mode(copy, bytes, private)
-}
-
-#[cfg(all(test, unix))]
-mod tests {
-    use std::fs;
-    use std::os::unix::fs::PermissionsExt;
-
-    use super::*;
-
-    #[test]
-    fn a_copy_of_private_data_is_private() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("patients.csv");
-        let rows = (0..30).map(|i| format!("well,a b {i}\nill,b a {i}\n"));
-        fs::write(&file, format!("label,text\n{}", rows.collect::<String>())).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
-        let tasks = Tasks::from_source(&Source::from(file.as_path())).unwrap();
-        let study = StudyFolder::at(folder.path().join("study"));
-        fs::create_dir(study.path()).unwrap();
-        keep_data(&tasks, &study).unwrap();
-        let copy = study.data(tasks.data().unwrap().spec());
-        let mode = fs::metadata(copy).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
-    }
+    write_with_mode(copy, bytes, mode_of_all(from.iter().map(PathBuf::as_path))?)
 }

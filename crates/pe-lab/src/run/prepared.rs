@@ -4,7 +4,7 @@
 use std::io;
 use std::sync::Arc;
 
-use super::data_copy::{check_copies, kept_tasks, mode};
+use super::data_copy::{check_copies, kept_tasks, mode_of_all};
 use crate::ask::{CODE, Tasks, TrialSpec};
 use crate::console::tell;
 use crate::data::{DataSpec, digest, prepared_digest, prepared_task};
@@ -36,11 +36,7 @@ pub(super) fn keep_prepared(tasks: &Tasks, folder: &StudyFolder) -> Result<(), L
         tell(&format!("{}: {reason}; it is made again", file.display()));
     }
     // What is made of private data is private.
-    let mut private = 0o666;
-    for file in tasks.files() {
-        private &= mode(file)?;
-    }
-    write_by(&file, private, |out| {
+    write_by(&file, mode_of_all(tasks.files())?, |out| {
         data.write_prepared(&of, out).map(drop)
     })
 }

@@ -226,11 +226,7 @@ impl Study {
             self.check_folder()?;
             let (results, left) = self.sort_out()?;
             if crew.stop.asked() && !left.is_empty() {
-                return Err(LabError::StudyStopped {
-                    finished: results.len(),
-                    total: results.len() + left.len(),
-                    folder: self.folder.path().to_path_buf(),
-                });
+                return Err(self.stopped(results.len(), left.len()));
             }
             let missing = failed
                 .iter()
@@ -274,11 +270,7 @@ impl Study {
         self.check_folder()?;
         let (finished, left) = own(self)?;
         if crew.stop.asked() && !left.is_empty() {
-            return Err(LabError::StudyStopped {
-                finished,
-                total: finished + left.len(),
-                folder: self.folder.path().to_path_buf(),
-            });
+            return Err(self.stopped(finished, left.len()));
         }
         Ok((finished, failed))
     }
@@ -286,6 +278,15 @@ impl Study {
     /// Makes the folder the study's, for this process alone until the lock is dropped.
     pub(super) fn claim(&self) -> Result<Lock, LabError> {
         claim(&self.spec, &self.tasks, &self.folder)
+    }
+
+    /// The error of a study that was stopped with so many trials finished and so many left.
+    pub(super) fn stopped(&self, finished: usize, left: usize) -> LabError {
+        LabError::StudyStopped {
+            finished,
+            total: finished + left,
+            folder: self.folder.path().to_path_buf(),
+        }
     }
 
     /// Checks that the folder is still there.
@@ -331,10 +332,7 @@ impl Study {
             measures.and_then(|measures| measures.damage(task.as_ref()))
         };
         match damage {
-            Some(reason) => Err(LabError::Content {
-                path: file.to_path_buf(),
-                reason,
-            }),
+            Some(reason) => Err(LabError::content(&file)(reason)),
             None => Ok(Some(result)),
         }
     }

@@ -1,5 +1,6 @@
 //! One trial: build the model, train it, test it. Its numbers depend on its spec alone.
 
+use std::fmt::Display;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
@@ -194,12 +195,20 @@ pub fn read_weights(
     folder: &TrialFolder,
     named: Option<&str>,
 ) -> Result<Option<Vec<u8>>, LabError> {
-    let file = folder.weights();
-    let wrong = |reason: &str| Err(beside(folder, "weights.bpk", reason));
-    match of_digest(&file, named, MOST_BYTES) {
+    bytes_beside(folder, &folder.weights(), named, MOST_BYTES)
+}
+
+/// The bytes of a file beside a result, which names their digest; `None` where there is no file.
+fn bytes_beside(
+    folder: &TrialFolder,
+    file: &Entry,
+    named: Option<&str>,
+    most: u64,
+) -> Result<Option<Vec<u8>>, LabError> {
+    match of_digest(file, named, most) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) if error.kind() == ErrorKind::InvalidData => wrong(&error.to_string()),
-        bytes => bytes.map(Some).map_err(LabError::file(&file)),
+        Err(error) if error.kind() == ErrorKind::InvalidData => Err(beside(folder, file, &error)),
+        bytes => bytes.map(Some).map_err(LabError::file(file)),
     }
 }
 
@@ -398,7 +407,7 @@ pub fn read_encoding(
     folder: &TrialFolder,
     named: Option<&str>,
 ) -> Result<Option<Vec<Vec<f32>>>, LabError> {
-    let wrong = |reason: &str| Err(beside(folder, "encoding.csv", reason));
+    let wrong = |reason: &dyn Display| Err(beside(folder, &folder.encoding(), reason));
     let Some(bytes) = encoding_bytes(folder, named)? else {
         return Ok(None);
     };
@@ -410,8 +419,8 @@ pub fn read_encoding(
         Ok(rows) if rows.iter().flatten().all(|value| value.is_finite()) && !rows.is_empty() => {
             Ok(Some(rows))
         }
-        Ok(_) => wrong("it holds no rows of finite numbers"),
-        Err(error) => wrong(&error.to_string()),
+        Ok(_) => wrong(&"it holds no rows of finite numbers"),
+        Err(error) => wrong(&error),
     }
 }
 
@@ -421,24 +430,17 @@ pub(super) fn encoding_bytes(
     named: Option<&str>,
 ) -> Result<Option<Vec<u8>>, LabError> {
     let file = folder.encoding();
-    let wrong = |reason: &str| Err(beside(folder, "encoding.csv", reason));
-    match of_digest(&file, named, MOST_OF_ENCODING) {
-        Err(error) if error.kind() == ErrorKind::NotFound => match named {
-            None => Ok(None),
-            Some(_) => wrong("it is gone"),
-        },
-        Err(error) if error.kind() == ErrorKind::InvalidData => wrong(&error.to_string()),
-        bytes => bytes.map(Some).map_err(LabError::file(&file)),
+    match bytes_beside(folder, &file, named, MOST_OF_ENCODING)? {
+        None if named.is_some() => Err(beside(folder, &file, &"it is gone")),
+        bytes => Ok(bytes),
     }
 }
 
 /// The error of a file beside a result. Without its result the trial is run again and writes the file, so the result
 /// is what is to be deleted.
-fn beside(folder: &TrialFolder, file: &str, reason: &str) -> LabError {
-    LabError::Content {
-        path: folder.result().to_path_buf(),
-        reason: format!("of the {file} beside it, {reason}"),
-    }
+fn beside(folder: &TrialFolder, file: &Entry, reason: &dyn Display) -> LabError {
+    let file = file.file_name().unwrap_or_default().display();
+    LabError::content(&folder.result())(format!("of the {file} beside it, {reason}"))
 }
 
 /// The losses of every step as at most [`CURVE_POINTS`] means of consecutive steps.

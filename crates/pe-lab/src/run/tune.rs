@@ -66,11 +66,7 @@ impl Study {
         let failed = crew.run_all(&waiting, self.tasks(), self.folder())?;
         if crew.stop.asked() {
             let left = self.tuning_trials()?.len();
-            return Err(LabError::StudyStopped {
-                finished: every.len() - left,
-                total: every.len(),
-                folder: self.folder().path().to_path_buf(),
-            });
+            return Err(self.stopped(every.len() - left, left));
         }
         if let Some((trial, reason)) = failed.first() {
             return Err(LabError::Trial(format!(

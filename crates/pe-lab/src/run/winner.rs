@@ -55,17 +55,8 @@ impl Winner {
     }
 }
 
-/// The mean normalized score inside the training lengths, weighted by what was tested at each.
+/// The mean normalized score inside the training lengths.
 fn inside(measures: &Measures) -> f64 {
-    let inside = measures.scores.iter().filter(|score| score.inside);
-    let (sum, samples) = inside.fold((0.0, 0), |(sum, samples), score| {
-        (
-            sum + score.normalized() * score.samples as f64,
-            samples + score.samples,
-        )
-    });
-    match samples {
-        0 => 0.0,
-        _ => sum / samples as f64,
-    }
+    let mean = measures.mean_of(|score| score.inside, |score| score.normalized());
+    mean.unwrap_or(0.0)
 }

@@ -28,8 +28,6 @@ impl Toy for BucketSort {
     const ABOUT: &'static str = "toy: output a sequence of 8 symbols in sorted order";
     const SOURCE: &'static str = "Bucket Sort of Delétang et al. 2023, ICLR";
     const TOKENS: usize = 8;
-    const CLASSES: usize = 8;
-    const FLOOR_ABOUT: &'static str = "the best answer without positions";
 
     fn answers(tokens: &[usize]) -> Vec<Answer> {
         let mut sorted = tokens.to_vec();

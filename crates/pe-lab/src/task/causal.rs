@@ -152,10 +152,6 @@ impl Task for Causal {
         &self.about
     }
 
-    fn source(&self) -> &str {
-        self.task.source()
-    }
-
     fn vocabulary(&self) -> usize {
         let tokens = (0..self.task.classes()).map(|class| self.task.answer_token(class) + 1);
         tokens.max().unwrap_or(0).max(self.task.vocabulary())
@@ -169,20 +165,8 @@ impl Task for Causal {
         Readout::PerToken
     }
 
-    fn train_lengths(&self) -> RangeInclusive<usize> {
-        self.task.train_lengths()
-    }
-
-    fn test_lengths(&self) -> Vec<usize> {
-        self.task.test_lengths()
-    }
-
     fn mixes_lengths(&self) -> bool {
         self.task.mixes_lengths() || self.tested().iter().any(|tested| tested.mixed)
-    }
-
-    fn framing(&self) -> usize {
-        self.task.framing()
     }
 
     /// An estimate, if the task does not test this length.
@@ -227,22 +211,20 @@ impl Task for Causal {
         "always the most frequent answer of the test"
     }
 
-    fn solved_at(&self) -> Option<f64> {
-        self.task.solved_at()
-    }
-
-    fn steps(&self) -> usize {
-        self.task.steps()
-    }
-
     /// Of the answers of the task, and not of the end.
     fn depths(&self, sample: &Sample) -> Vec<f64> {
         let prompt = Prompted::of(sample).prompt;
         self.task.depths(&Sample::new(prompt, Vec::new()))
     }
 
-    fn test_rows(&self) -> TestRows {
-        self.task.test_rows()
+    of_the_task! {
+        fn source(&self) -> &str;
+        fn train_lengths(&self) -> RangeInclusive<usize>;
+        fn test_lengths(&self) -> Vec<usize>;
+        fn framing(&self) -> usize;
+        fn solved_at(&self) -> Option<f64>;
+        fn steps(&self) -> usize;
+        fn test_rows(&self) -> TestRows;
     }
 }
 

@@ -26,8 +26,6 @@ impl Toy for FirstEqLast {
         "toy: decide whether the first and the last of a sequence of bits are equal";
     const SOURCE: &'static str = "Even Pairs of Delétang et al. 2023, ICLR";
     const TOKENS: usize = 2;
-    const CLASSES: usize = 2;
-    const FLOOR_ABOUT: &'static str = "the best answer without positions";
 
     fn answers(tokens: &[usize]) -> Vec<Answer> {
         at_bos(usize::from(tokens.first() == tokens.last()))

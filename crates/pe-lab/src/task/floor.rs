@@ -205,7 +205,6 @@ pub fn equal_ends_share(n: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::{RngExt, generator};
 
     fn close(measured: f64, expected: f64) {
         assert!(
@@ -261,28 +260,6 @@ mod tests {
         let expected = 0.5 + (1.0 / (2.0 * std::f64::consts::PI * n)).sqrt();
         assert!((expected_mode_share(400, 2) - expected).abs() < 1e-4);
         close(binomial(400, 0.3)[400].iter().sum(), 1.0);
-    }
-
-    #[test]
-    fn simulation_agrees() {
-        let mut rng = generator("floor", 1, 0);
-        for n in [4, 20, 80] {
-            let draws = 20_000;
-            let mut total = 0;
-            for _ in 0..draws {
-                let mut counts = [0; 8];
-                for _ in 0..n {
-                    counts[rng.random_range(0..8)] += 1;
-                }
-                total += counts.iter().max().copied().unwrap_or(0);
-            }
-            let simulated = total as f64 / (draws * n) as f64;
-            let exact = expected_mode_share(n, 8);
-            assert!(
-                (simulated - exact).abs() < 0.003,
-                "n = {n}: {simulated} against {exact}"
-            );
-        }
     }
 
     #[test]

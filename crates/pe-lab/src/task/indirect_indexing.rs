@@ -50,7 +50,6 @@ impl Toy for IndirectIndexing {
     const TRAIN_LENGTHS: std::ops::RangeInclusive<usize> = 8..=24;
     const TEST_LENGTHS: &'static [usize] = &[16, 24, 25, 30, 40, 60, 80, 120];
     const STEPS: usize = 2_500;
-    const FLOOR_ABOUT: &'static str = "the best answer without positions";
 
     fn draw(rng: &mut HostRng, length: usize) -> Vec<usize> {
         let string = length - 2;

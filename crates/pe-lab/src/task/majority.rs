@@ -33,7 +33,6 @@ impl Toy for Majority {
         "toy: decide whether there are more ones than zeros; a control that needs no positions";
     const SOURCE: &'static str = "see the survey of Strobl et al. 2024, TACL";
     const TOKENS: usize = 2;
-    const CLASSES: usize = 2;
     const FLOOR_ABOUT: &'static str = "a constant answer";
     const STEPS: usize = 600;
 

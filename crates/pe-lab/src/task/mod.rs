@@ -5,6 +5,15 @@
 //! the same test sets. A generated task implements [`Toy`] instead, which takes little more than the
 //! task's definition.
 
+/// In a task around another one, `self.task`: methods that are those of the other.
+macro_rules! of_the_task {
+    ($(fn $name:ident(&self $(, $argument:ident: $of:ty)*) -> $answer:ty;)*) => {
+        $(fn $name(&self $(, $argument: $of)*) -> $answer {
+            self.task.$name($($argument),*)
+        })*
+    };
+}
+
 mod addition;
 mod bucket_sort;
 mod causal;

@@ -46,7 +46,6 @@ impl Toy for Mqar {
     const TRAIN_LENGTHS: std::ops::RangeInclusive<usize> = 6..=24;
     const TEST_LENGTHS: &'static [usize] = &[15, 24, 27, 30, 33, 36, 42, 48];
     const STEPS: usize = 3_500;
-    const FLOOR_ABOUT: &'static str = "the best answer without positions";
 
     fn draw(rng: &mut HostRng, length: usize) -> Vec<usize> {
         let pairs = length / 3;

@@ -31,9 +31,7 @@ impl Toy for OddsFirst {
         "toy: output the symbols at odd places, then those at even places, of 8 symbols";
     const SOURCE: &'static str = "Odds First of Delétang et al. 2023, ICLR";
     const TOKENS: usize = 8;
-    const CLASSES: usize = 8;
     const STEPS: usize = 2_000;
-    const FLOOR_ABOUT: &'static str = "the best answer without positions";
 
     fn answers(tokens: &[usize]) -> Vec<Answer> {
         let odd = tokens.iter().step_by(2);

@@ -58,7 +58,6 @@ impl Toy for Passkey {
     const TRAIN_LENGTHS: std::ops::RangeInclusive<usize> = 8..=40;
     const TEST_LENGTHS: &'static [usize] = &[20, 40, 44, 48, 60, 80, 120, 160];
     const STEPS: usize = 1_500;
-    const FLOOR_ABOUT: &'static str = "the best answer without positions";
 
     fn draw(rng: &mut HostRng, length: usize) -> Vec<usize> {
         let mut tokens = uniform(rng, length, DIGITS);

@@ -26,7 +26,6 @@ impl Toy for PosMod4 {
     const SOURCE: &'static str = "this suite; position is the whole answer";
     const TOKENS: usize = 8;
     const CLASSES: usize = PERIOD;
-    const FLOOR_ABOUT: &'static str = "the best answer without positions";
     const STEPS: usize = 600;
 
     fn answers(tokens: &[usize]) -> Vec<Answer> {

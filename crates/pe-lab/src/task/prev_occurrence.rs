@@ -33,7 +33,6 @@ impl Toy for PrevOccurrence {
     const SOURCE: &'static str = "the induction heads of Olsson et al. 2022";
     const TOKENS: usize = SYMBOLS;
     const CLASSES: usize = SYMBOLS + 1;
-    const FLOOR_ABOUT: &'static str = "the best answer without positions";
 
     fn answers(tokens: &[usize]) -> Vec<Answer> {
         let mut last_seen = [None; SYMBOLS];

@@ -30,7 +30,6 @@ impl Toy for Reverse {
     const ABOUT: &'static str = "toy: output a sequence of 8 symbols in reverse order";
     const SOURCE: &'static str = "Reverse String of Delétang et al. 2023, ICLR";
     const TOKENS: usize = 8;
-    const CLASSES: usize = 8;
     const FLOOR_ABOUT: &'static str = "always the most frequent symbol of the input";
     const STEPS: usize = 2_500;
 

@@ -42,7 +42,6 @@ impl Toy for SelectiveCopy {
     const TRAIN_LENGTHS: std::ops::RangeInclusive<usize> = 6..=24;
     const TEST_LENGTHS: &'static [usize] = &[15, 24, 27, 30, 36, 48, 60, 72];
     const STEPS: usize = 2_500;
-    const FLOOR_ABOUT: &'static str = "the best answer without positions";
     const PROMPTED_ABOUT: &'static str = "the symbols after the input";
 
     fn draw(rng: &mut HostRng, length: usize) -> Vec<usize> {

@@ -27,8 +27,6 @@ impl Toy for Shift3 {
     const ABOUT: &'static str = "toy: output the symbol (one of 8) three places before";
     const SOURCE: &'static str = "this suite; one fixed distance";
     const TOKENS: usize = 8;
-    const CLASSES: usize = 8;
-    const FLOOR_ABOUT: &'static str = "the best answer without positions";
     const STEPS: usize = 600;
 
     fn answers(tokens: &[usize]) -> Vec<Answer> {

@@ -23,9 +23,7 @@ impl Toy for Sort50 {
     const ABOUT: &'static str = "toy: output a sequence of 50 symbols in sorted order";
     const SOURCE: &'static str = "Sorting of Kazemnejad et al. 2023, NeurIPS";
     const TOKENS: usize = 50;
-    const CLASSES: usize = 50;
     const STEPS: usize = 2_500;
-    const FLOOR_ABOUT: &'static str = "the best answer without positions";
 
     fn answers(tokens: &[usize]) -> Vec<Answer> {
         BucketSort::answers(tokens)

@@ -32,8 +32,8 @@ pub trait Toy: Send + Sync + Sized {
     /// The number of different tokens between BOS and EOS.
     const TOKENS: usize;
 
-    /// The number of different answers.
-    const CLASSES: usize;
+    /// The number of different answers: any of the tokens, unless the task says otherwise.
+    const CLASSES: usize = Self::TOKENS;
 
     /// Every length is a multiple of this.
     const LENGTH_STEP: usize = 1;
@@ -47,8 +47,8 @@ pub trait Toy: Send + Sync + Sized {
     /// The number of training steps of a study that does not set it.
     const STEPS: usize = 1_500;
 
-    /// What the floor is, in a few words.
-    const FLOOR_ABOUT: &'static str;
+    /// What the floor is, in a few words. A task whose floor is another one says so.
+    const FLOOR_ABOUT: &'static str = "the best answer without positions";
 
     /// The `length` tokens of one sequence: independent and equally likely, unless the task says
     /// otherwise.

@@ -147,112 +147,34 @@ impl Task for Tuning {
 
     // Everything else is the task's own, but for `language`: longer windows are no part of the choice.
 
-    fn name(&self) -> &str {
-        self.task.name()
-    }
-
-    fn about(&self) -> &str {
-        self.task.about()
-    }
-
-    fn source(&self) -> &str {
-        self.task.source()
-    }
-
-    fn vocabulary(&self) -> usize {
-        self.task.vocabulary()
-    }
-
-    fn vector_width(&self) -> Option<usize> {
-        self.task.vector_width()
-    }
-
-    fn classes(&self) -> usize {
-        self.task.classes()
-    }
-
-    fn readout(&self) -> Readout {
-        self.task.readout()
-    }
-
-    fn train_lengths(&self) -> RangeInclusive<usize> {
-        self.task.train_lengths()
-    }
-
-    fn mixes_lengths(&self) -> bool {
-        self.task.mixes_lengths()
-    }
-
-    fn framing(&self) -> usize {
-        self.task.framing()
-    }
-
-    fn tokens_of(&self, length: usize) -> usize {
-        self.task.tokens_of(length)
-    }
-
-    fn measure(&self) -> Measure {
-        self.task.measure()
-    }
-
-    fn generation(&self) -> Option<&dyn Generation> {
-        self.task.generation()
-    }
-
-    fn causal(&self) -> bool {
-        self.task.causal()
-    }
-
-    fn floor(&self, length: usize) -> f64 {
-        self.task.floor(length)
-    }
-
-    fn floor_about(&self) -> &str {
-        self.task.floor_about()
-    }
-
-    fn solved_at(&self) -> Option<f64> {
-        self.task.solved_at()
-    }
-
-    fn steps(&self) -> usize {
-        self.task.steps()
-    }
-
-    fn unit(&self) -> f64 {
-        self.task.unit()
-    }
-
-    fn has_times(&self) -> bool {
-        self.task.has_times()
-    }
-
-    fn test_rows(&self) -> TestRows {
-        self.task.test_rows()
-    }
-
-    fn is_apart(&self, sample: &Sample) -> Option<bool> {
-        self.task.is_apart(sample)
-    }
-
-    fn depths(&self, sample: &Sample) -> Vec<f64> {
-        self.task.depths(sample)
-    }
-
-    fn grid(&self) -> Option<Grid> {
-        self.task.grid()
-    }
-
-    fn grid_at(&self, length: usize) -> Option<Grid> {
-        self.task.grid_at(length)
-    }
-
-    fn positions(&self) -> usize {
-        self.task.positions()
-    }
-
-    fn max_tokens(&self) -> usize {
-        self.task.max_tokens()
+    of_the_task! {
+        fn name(&self) -> &str;
+        fn about(&self) -> &str;
+        fn source(&self) -> &str;
+        fn vocabulary(&self) -> usize;
+        fn vector_width(&self) -> Option<usize>;
+        fn classes(&self) -> usize;
+        fn readout(&self) -> Readout;
+        fn train_lengths(&self) -> RangeInclusive<usize>;
+        fn mixes_lengths(&self) -> bool;
+        fn framing(&self) -> usize;
+        fn tokens_of(&self, length: usize) -> usize;
+        fn measure(&self) -> Measure;
+        fn generation(&self) -> Option<&dyn Generation>;
+        fn causal(&self) -> bool;
+        fn floor(&self, length: usize) -> f64;
+        fn floor_about(&self) -> &str;
+        fn solved_at(&self) -> Option<f64>;
+        fn steps(&self) -> usize;
+        fn unit(&self) -> f64;
+        fn has_times(&self) -> bool;
+        fn test_rows(&self) -> TestRows;
+        fn is_apart(&self, sample: &Sample) -> Option<bool>;
+        fn depths(&self, sample: &Sample) -> Vec<f64>;
+        fn grid(&self) -> Option<Grid>;
+        fn grid_at(&self, length: usize) -> Option<Grid>;
+        fn positions(&self) -> usize;
+        fn max_tokens(&self) -> usize;
     }
 }
 

@@ -1,6 +1,9 @@
 //! The program as a process.
 
-#![allow(dead_code, reason = "each test uses a part of it")]
+#![allow(dead_code, unused_imports, reason = "each test uses a part of it")]
+
+#[path = "../../src/said.rs"]
+mod said;
 
 use std::fs;
 use std::path::Path;
@@ -12,6 +15,8 @@ use pe_lab::ask::ModelSpec;
 use pe_lab::data::{DataTask, Reading, Source};
 use pe_lab::folder::{Entry, write_sealed};
 use serde_json::Value;
+
+pub use said::{Says, rows};
 
 /// A model that trains and is tested in a small part of the time of the usual one, for tests of everything but the model.
 pub const SMALL: [&str; 8] = [
@@ -95,11 +100,17 @@ pub fn succeeds(command: &mut Command) -> (String, String) {
     well(ended(command))
 }
 
+/// What a command said on standard error that has ended with this code.
+#[track_caller]
+pub fn failed((code, _, stderr): Ended, with: i32) -> String {
+    assert_eq!(code, with, "{stderr}");
+    stderr
+}
+
 /// Checks that a command has ended with this code, and has said all of these on standard error.
 #[track_caller]
-pub fn refused((code, _, stderr): Ended, with: i32, parts: &[&str]) {
-    assert_eq!(code, with, "{stderr}");
-    says(&stderr, parts);
+pub fn refused(end: Ended, with: i32, parts: &[&str]) {
+    says(&failed(end, with), parts);
 }
 
 /// Checks that a text has all of these parts.
@@ -195,6 +206,50 @@ pub fn compare(flags: &str, out: &Path) -> Command {
 pub fn digits(flags: &str, out: &Path) -> Command {
     let small = SMALL.join(" ");
     compare(&format!("--tasks digits {small} {flags}"), out)
+}
+
+/// A training in a folder.
+pub fn train(flags: &str, out: &Path) -> Command {
+    let mut command = lab();
+    command.arg("train").args(words(flags));
+    command.arg("--out").arg(out);
+    command
+}
+
+/// A training that goes on.
+pub fn resume(out: &Path) -> Command {
+    train("--resume", out)
+}
+
+/// What a training has measured: its result without times, and without the digest that is of the times too.
+pub fn measured(training: &Path) -> Value {
+    let mut result = json(&training.join("result.json"));
+    result["outcome"]["finished"]["timing"].take();
+    result["digest"].take();
+    result
+}
+
+/// A report of the study in a folder.
+pub fn report(study: &Path) -> Command {
+    let mut command = lab();
+    command.arg("report").arg(study);
+    command
+}
+
+/// The parts of a study, made one.
+pub fn merge(parts: &[&Path], to: &Path) -> Command {
+    let mut command = lab();
+    command.arg("merge").args(parts).arg("--out").arg(to);
+    command
+}
+
+/// The names of what is in a folder, sorted.
+pub fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
 }
 
 /// Runs the program in a folder, with the words of a line.

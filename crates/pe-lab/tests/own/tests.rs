@@ -11,7 +11,7 @@ use pe_lab::ask::{ModelSpec, Scheme, Tasks};
 use pe_lab::learn::TensorBatch;
 use pe_lab::serve::Site;
 
-use super::common::{SMALL, json, refused, results as numbers, says, well, words};
+use super::common::{SMALL, Says, failed, json, results as numbers, rows, well, words};
 use super::programs::{good, lab, ran, small};
 
 /// Every test.
@@ -48,9 +48,9 @@ fn a_scheme_is_compared_reported_and_listed() {
                  seeds = 1\nsteps = 3\n";
     fs::write(at.join("mine.toml"), study).unwrap();
     let (stdout, _) = small(at, "compare --study mine.toml --out s");
-    assert!(stdout.contains("slope(alpha=0.25,most=7)"), "{stdout}");
+    stdout.says("slope(alpha=0.25,most=7)");
     let page = fs::read_to_string(at.join("s/report.html")).unwrap();
-    assert!(page.contains("scores fall with distance by trained slopes; with alpha 0.25, most 7"));
+    page.says("scores fall with distance by trained slopes; with alpha 0.25, most 7");
 
     // The configuration is in the result, and so is the code: ours, and this program.
     let result = json(&at.join("s/trials/copy-slope(alpha=0.25,most=7)-1/result.json"));
@@ -68,51 +68,30 @@ fn a_scheme_is_compared_reported_and_listed() {
 
     // `all` stands for it, and the list has it.
     let (listed, _) = good(at, "schemes");
-    says(
-        &listed,
-        &["slope                  scores fall with distance"],
-    );
+    listed.says("slope                  scores fall with distance");
     let (_, said) = good(at, "compare --schemes all --tasks copy --dry-run --out t");
-    says(&said, &["rotary", "slope, flip, abacus, "]);
+    said.says_all(&["rotary", "slope, flip, abacus, "]);
 }
 
 fn settings_are_checked_as_those_of_built_in_schemes() {
     let folder = tempfile::tempdir().unwrap();
-    for (name, said) in [
-        (
-            "slope(alpa=1)",
-            "the scheme slope has no setting `alpa` (did you mean `alpha`?); it has: alpha, most",
-        ),
-        ("slope(heads=2)", "no setting `heads`"),
-        (
-            "slope(most=1.5)",
-            "`most` of the scheme slope is 1.5; it must be a whole number",
-        ),
-        (
-            "slope(most=-1)",
-            "`most` of the scheme slope is -1; it must be what its type allows",
-        ),
-        (
-            "slope(alpha=x)",
-            "`alpha` of the scheme slope is x; it must be a number",
-        ),
-        ("slope(alpha=-1)", "alpha is -1; it must be at least 0"),
-        (
-            "flip(nope_every=9)",
-            "`nope_every` is 9, and the model has 2 layers",
-        ),
-        ("abacus(nope_every=2)", "no setting `nope_every`"),
-        ("slop", "did you mean `slope`?"),
-        (
-            "broken(way=0)",
-            "the scheme broken(way=0): its init panicked: there is no way 0",
-        ),
-    ] {
+    for [name, said] in rows(
+        "
+        slope(alpa=1)       | the scheme slope has no setting `alpa` (did you mean `alpha`?); it has: alpha, most
+        slope(heads=2)      | no setting `heads`
+        slope(most=1.5)     | `most` of the scheme slope is 1.5; it must be a whole number
+        slope(most=-1)      | `most` of the scheme slope is -1; it must be what its type allows
+        slope(alpha=x)      | `alpha` of the scheme slope is x; it must be a number
+        slope(alpha=-1)     | alpha is -1; it must be at least 0
+        flip(nope_every=9)  | `nope_every` is 9, and the model has 2 layers
+        abacus(nope_every=2) | no setting `nope_every`
+        slop                | did you mean `slope`?
+        broken(way=0)       | the scheme broken(way=0): its init panicked: there is no way 0
+        ",
+    ) {
         let schemes = format!("none,{name}");
         let line = format!("compare --schemes {schemes} --tasks copy");
-        let (code, _, stderr) = ran(folder.path(), &line);
-        assert_eq!(code, 2, "{name}: {stderr}");
-        assert!(stderr.contains(said), "{name}: {stderr}");
+        failed(ran(folder.path(), &line), 2).says(said);
     }
 }
 
@@ -142,7 +121,7 @@ fn a_killed_study_goes_on() {
     study.wait().unwrap();
     assert!(!at.join("killed/report.html").exists());
     let (_, said) = good(at, &line);
-    assert!(said.contains("of the trials were there already"), "{said}");
+    said.says("of the trials were there already");
     assert_eq!(numbers(&at.join("killed")), numbers(&at.join("whole")));
 }
 
@@ -163,20 +142,13 @@ fn the_page_shows_it_and_predict_uses_it() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     let row = |nth: usize| {
-        format!(
-            "{} {} {},{}\n",
-            nth % 3,
-            nth % 5,
-            nth % 7,
-            ["a", "b", "b"][nth % 3]
-        )
+        let label = ["a", "b", "b"][nth % 3];
+        format!("{} {} {},{label}\n", nth % 3, nth % 5, nth % 7)
     };
     let rows: String = (0..300).map(row).collect();
     fs::write(at.join("rows.csv"), format!("text,label\n{rows}")).unwrap();
-    small(
-        at,
-        "compare --data rows.csv --schemes slope --seeds 1 --steps 30 --out s",
-    );
+    let study = "compare --data rows.csv --schemes slope --seeds 1 --steps 30 --out s";
+    small(at, study);
     assert_eq!(json(&at.join("s/winner.json"))["scheme"]["name"], "slope");
     let (table, _) = good(at, "predict rows.csv --study s");
     assert_eq!(table.lines().count(), 301, "{table}");
@@ -198,32 +170,18 @@ fn a_scheme_that_fails_is_named_and_the_study_goes_on() {
     let (code, stdout, stderr) = ran(folder.path(), &line);
     assert_eq!(code, 1, "{stderr}");
     let said = stdout + &stderr;
-    for (trial, reason) in [
-        ("copy-broken-1", "a mistake in the formula"),
-        (
-            "copy-broken(way=2)-1",
-            "diverged: the loss on held-out sequences is NaN before the first step",
-        ),
-        (
-            "copy-broken(way=3)-1",
-            "the shape of embeddings with the scheme broken(way=3)",
-        ),
-        (
-            "copy-broken(way=4)-1",
-            "the device of embeddings with the scheme broken(way=4)",
-        ),
-    ] {
-        assert!(
-            said.contains(trial) && said.contains(reason),
-            "{trial}: {said}"
-        );
+    for [trial, reason] in rows(
+        "
+        copy-broken-1        | a mistake in the formula
+        copy-broken(way=2)-1 | diverged: the loss on held-out sequences is NaN before the first step
+        copy-broken(way=3)-1 | the shape of embeddings with the scheme broken(way=3)
+        copy-broken(way=4)-1 | the device of embeddings with the scheme broken(way=4)
+        ",
+    ) {
+        said.says_all(&[trial, reason]);
     }
-    assert!(
-        folder
-            .path()
-            .join("s/trials/copy-none-1/result.json")
-            .exists()
-    );
+    let whole = folder.path().join("s/trials/copy-none-1/result.json");
+    assert!(whole.exists());
     assert!(folder.path().join("s/report.html").exists());
 }
 
@@ -234,30 +192,27 @@ fn positions_follow_from_tokens() {
     // Symbol 0 is the only digit. The marks around the sequence are 2 and 3.
     let samples = task.test_set(10);
     let device = Device::flex();
-    let rows = |source: Option<pe_lab::ask::PositionSource<'_>>| {
+    let places = |mut source: pe_lab::ask::PositionSource<'_>| {
         let batch = TensorBatch::new(&samples[..3], task.readout(), &device);
-        let batch = batch.at(&samples[..3], &mut source.unwrap()).unwrap();
+        let batch = batch.at(&samples[..3], &mut source).unwrap();
         batch.positions.to_rows(12).unwrap()
     };
     let expected = |tokens: &[usize], first: usize| {
         let mut places = Vec::new();
         for (nth, token) in tokens.iter().enumerate() {
-            let before: usize = tokens[..nth]
-                .iter()
-                .rev()
-                .take_while(|token| **token == 0)
-                .count();
+            let before = tokens[..nth].iter().rev();
+            let before = before.take_while(|token| **token == 0).count();
             places.push(if *token == 0 { first + before } else { 0 });
         }
         places
     };
-    let tested = rows(scheme.for_test(10).next());
+    let tested = places(scheme.first_for_test(10));
     let inputs = samples[..3].iter().map(|sample| sample.input.tokens());
     let by_hand: Vec<Vec<usize>> = inputs.clone().map(|tokens| expected(tokens, 1)).collect();
     assert_eq!(tested, by_hand);
     // In training each sequence begins at a place of its own, the same at the same step.
-    let trained = rows(Some(scheme.for_training(1, 7)));
-    assert_eq!(trained, rows(Some(scheme.for_training(1, 7))));
+    let trained = places(scheme.for_training(1, 7));
+    assert_eq!(trained, places(scheme.for_training(1, 7)));
     let begins = |row: &Vec<usize>| {
         row.iter()
             .copied()
@@ -280,7 +235,7 @@ fn rates_steps_and_costs_are_measured() {
     assert_eq!(numbers(&at.join("s")).len(), 3);
     good(at, "costs s");
     let costs = fs::read_to_string(at.join("s/report.html")).unwrap();
-    assert!(costs.contains("per step"), "no costs on the page");
+    costs.says("per step");
 }
 
 fn a_decoder_has_gates_and_wider_queries() {
@@ -296,17 +251,13 @@ fn a_decoder_has_gates_and_wider_queries() {
     assert_eq!(numbers(&at.join("s")).len(), 2);
     // A decoder continues from a cache.
     let costs = fs::read_to_string(at.join("s/costs.json")).unwrap();
-    assert!(costs.contains("decode_ms"), "{costs}");
+    costs.says("decode_ms");
     // Gates look back, so a task that looks both ways has no use for them.
     let study = "compare --schemes own_fox --tasks copy --out t";
-    refused(
-        ran(at, study),
-        2,
-        &["the scheme own_fox: a forget gate looks back"],
-    );
+    failed(ran(at, study), 2).says("the scheme own_fox: a forget gate looks back");
     // With the answer written, it is a decoder's too.
     let (stdout, _) = small(at, &format!("{study} --causal --seeds 1, --steps 3"));
-    assert!(stdout.contains("exact match"), "{stdout}");
+    stdout.says("exact match");
     let trial = json(&at.join("t/trials/copy(causal)-own_fox-1/result.json"));
     let scores = &trial["outcome"]["finished"]["scores"];
     assert!(scores[0]["exact_match"].is_number(), "{trial}");
@@ -318,11 +269,8 @@ fn a_network_takes_the_place_of_the_encoder() {
     let small = SMALL.join(" ");
     let study = format!("compare --network mean --tasks copy --seeds 1 --steps 3 --out s {small}");
     let of = |schemes: &str| ran(at, &format!("{study} --schemes {schemes}"));
-    refused(
-        of("none,slope"),
-        2,
-        &["the network mean does not take the scheme slope: it has no attention"],
-    );
+    failed(of("none,slope"), 2)
+        .says("the network mean does not take the scheme slope: it has no attention");
     well(of("none,learned,abacus"));
     let result = json(&at.join("s/trials/copy-learned-1/result.json"));
     assert_eq!(result["spec"]["model"]["network"], "mean");
@@ -332,37 +280,25 @@ fn a_network_takes_the_place_of_the_encoder() {
         parameters,
         &serde_json::json!(16 * 16 + 4 * 16 + 42 * 16 + (16 * 2 + 2))
     );
-    refused(
-        ran(at, "compare --network meen --dry-run --out t"),
-        2,
-        &["there is no network `meen`; the networks are: encoder, mean"],
-    );
+    failed(ran(at, "compare --network meen --dry-run --out t"), 2)
+        .says("there is no network `meen`; the networks are: encoder, mean");
 }
 
 fn another_program_does_not_know_its_names() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    for (task, scheme, unknown) in [
-        ("copy", "none", "no task `copy`"),
-        ("reverse", "slope", "no scheme `slope`"),
-    ] {
-        small(
-            at,
-            &format!("compare --tasks {task} --schemes {scheme} --seeds 1 --steps 2 --out {task}"),
-        );
+    for [task, scheme, unknown] in rows(
+        "
+        copy    | none  | no task `copy`
+        reverse | slope | no scheme `slope`
+        ",
+    ) {
+        let study = format!("--tasks {task} --schemes {scheme} --seeds 1 --steps 2");
+        small(at, &format!("compare {study} --out {task}"));
         let before = fs::read(at.join(task).join("results.csv")).unwrap();
-        let mut other = std::process::Command::new(env!("CARGO_BIN_EXE_pe-lab"));
-        let output = other
-            .args(["report", task])
-            .current_dir(at)
-            .output()
-            .unwrap();
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{stderr}");
-        assert!(
-            stderr.contains(unknown) && !stderr.contains("delete"),
-            "{stderr}"
-        );
+        let stderr = failed(super::common::run_in(at, &format!("report {task}")), 2);
+        stderr.says(unknown);
+        assert!(!stderr.contains("delete"), "{stderr}");
         assert_eq!(fs::read(at.join(task).join("results.csv")).unwrap(), before);
     }
 }

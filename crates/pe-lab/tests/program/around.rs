@@ -3,28 +3,21 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{SMALL, ended, lab, refused, says, succeeds, well};
+use crate::common::{
+    self, Ended, SMALL, Says, compare, ended, failed, lab, report, succeeds, well,
+};
 
-fn tiny(flags: &[&str], out: &Path) -> (i32, String, String) {
-    let mut command = lab();
-    command.args([
-        "compare",
-        "--tasks",
-        " digits ",
-        "--schemes",
-        "none, learned",
-        "--seeds",
-        "1",
-    ]);
-    command.args(SMALL).args(["--steps", "2", "--out"]);
-    ended(command.arg(out).args(flags))
+fn tiny(flags: &str, out: &Path) -> Ended {
+    let mut command = compare(&format!("--seeds 1 --steps 2 {flags}"), out);
+    command.args(SMALL);
+    ended(command.args(["--tasks", " digits ", "--schemes", "none, learned"]))
 }
 
 #[test]
 fn quiet_prints_the_report_alone_and_json_the_numbers() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let (code, stdout, stderr) = tiny(&["--quiet"], &out);
+    let (code, stdout, stderr) = tiny("--quiet", &out);
     assert_eq!((code, stderr.as_str()), (0, ""));
     assert!(
         stdout.starts_with("One seed proves nothing, whatever the scores: at least 3 are needed"),
@@ -36,24 +29,16 @@ fn quiet_prints_the_report_alone_and_json_the_numbers() {
         .lines()
         .find(|line| line.chars().count() > 80 && !line.starts_with("wrote"));
     assert_eq!(long, None, "{stdout}");
-    let (json, _) = well(tiny(&["--json"], &out));
+    let (json, _) = well(tiny("--json", &out));
     let printed: serde_json::Value = serde_json::from_str(&json).unwrap();
-    let written = fs::read_to_string(out.join("summary.json")).unwrap();
-    assert_eq!(
-        printed,
-        serde_json::from_str::<serde_json::Value>(&written).unwrap()
-    );
-    let name = out.to_string_lossy().into_owned();
-    let (_, reported, _) = ended(lab().args(["report", &name, "--json"]));
+    assert_eq!(printed, common::json(&out.join("summary.json")));
+    let (_, reported, _) = ended(report(&out).arg("--json"));
     assert_eq!(reported, json);
     // A report does not take the place of another study's.
     let other = folder.path().join("other");
-    assert_eq!(tiny(&["-q"], &other).0, 0);
-    refused(
-        ended(lab().args(["report", &name, "--out"]).arg(&other)),
-        2,
-        &["holds a study of its own"],
-    );
+    assert_eq!(tiny("-q", &other).0, 0);
+    let elsewhere = ended(report(&out).arg("--out").arg(&other));
+    failed(elsewhere, 2).says("holds a study of its own");
 }
 
 #[cfg(target_os = "linux")]
@@ -65,59 +50,42 @@ fn open_hands_the_page_to_the_program_of_the_system() {
     let (out, bin) = (folder.path().join("study"), folder.path().join("bin"));
     fs::create_dir(&bin).unwrap();
     let (opener, told) = (bin.join("xdg-open"), folder.path().join("told"));
-    fs::write(
-        &opener,
-        format!("#!/bin/sh\necho \"$1\" > '{}'\n", told.display()),
-    )
-    .unwrap();
+    let script = format!("#!/bin/sh\necho \"$1\" > '{}'\n", told.display());
+    fs::write(&opener, script).unwrap();
     fs::set_permissions(&opener, fs::Permissions::from_mode(0o755)).unwrap();
-    assert_eq!(tiny(&["-q"], &out).0, 0);
-    let (code, _, stderr) = ended(
-        lab()
-            .arg("report")
-            .arg(&out)
-            .arg("--open")
-            .env("PATH", format!("{}:/bin:/usr/bin", bin.display())),
-    );
-    assert_eq!((code, stderr.as_str()), (0, ""));
+    assert_eq!(tiny("-q", &out).0, 0);
+    let path = format!("{}:/bin:/usr/bin", bin.display());
+    let (_, stderr) = succeeds(report(&out).arg("--open").env("PATH", path));
+    assert_eq!(stderr, "");
     let page = out.join("report.html").display().to_string();
     assert_eq!(fs::read_to_string(&told).unwrap().trim(), page);
     // Without such a program the report is there all the same.
     let empty = folder.path().join("empty");
-    let (_, stderr) = succeeds(
-        lab()
-            .arg("report")
-            .arg(&out)
-            .arg("--open")
-            .env("PATH", &empty),
-    );
-    assert!(stderr.contains("was not opened: xdg-open"), "{stderr}");
+    let (_, stderr) = succeeds(report(&out).arg("--open").env("PATH", &empty));
+    stderr.says("was not opened: xdg-open");
 }
 
 #[test]
 fn help_lists_the_keys_and_completions_know_the_names() {
     let (help, _) = succeeds(lab().args(["compare", "--help"]));
-    says(
-        &help,
-        &[
-            "see `pe-lab schemes`",
-            "[possible values: quick, standard, full, lm]",
-            "[possible values: cells, words, characters, bytes, u16, u32, numbers, FILE]",
-            "input_ids",
-            "{\"label\": \"x\", \"text\": \"a b\"}",
-            "--no-beyond",
-            "--skip-bad",
-        ],
-    );
+    help.says_all(&[
+        "see `pe-lab schemes`",
+        "[possible values: quick, standard, full, lm]",
+        "[possible values: cells, words, characters, bytes, u16, u32, numbers, FILE]",
+        "input_ids",
+        "{\"label\": \"x\", \"text\": \"a b\"}",
+        "--no-beyond",
+        "--skip-bad",
+    ]);
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let (script, _) = succeeds(lab().args(["completions", shell]));
-        says(&script, &["pe-lab", "predict", "skip-bad"]);
+        script.says_all(&["pe-lab", "predict", "skip-bad"]);
         // The shells that complete values know the schemes.
         if ["bash", "zsh", "fish"].contains(&shell) {
             assert!(script.contains("randomized_rotary"), "{shell}");
         }
     }
-    refused(ended(lab().args(["completions", "tcsh"])), 2, &["bash"]);
+    failed(ended(lab().args(["completions", "tcsh"])), 2).says("bash");
 }
 
 #[test]

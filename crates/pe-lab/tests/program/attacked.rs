@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{self, SMALL, behind, refused, send, succeeds};
+use crate::common::{self, SMALL, Says, behind, failed, report, resume, send, succeeds, train};
 
 /// Two short trials, one after the other.
 fn study(out: &Path) -> Command {
@@ -88,11 +88,11 @@ fn a_study_that_nobody_watches_writes_its_report() {
         assert!(finished(&out));
         // Where the report cannot be printed the program says so, and the files are there.
         fs::remove_file(out.join("report.html")).unwrap();
-        refused(
+        failed(
             common::ended(&mut behind("exec >/dev/full", &study(&out))),
             1,
-            &["standard output: No space left"],
-        );
+        )
+        .says("standard output: No space left");
         assert!(finished(&out));
     }
 }
@@ -161,35 +161,13 @@ fn what_a_killed_process_left_is_removed() {
     assert_eq!(common::ended(&mut rows::of_data(&file, &out)).0, 0);
     assert!(!left.exists());
     let out = folder.path().join("training");
-    let train = |more: &[&str]| {
-        let mut command = common::lab();
-        command.arg("train").args(more).arg("--out").arg(&out);
-        common::ended(&mut command).0
-    };
-    let begun = [&SMALL[..], &["--task", "digits", "--steps", "3"]].concat();
-    assert_eq!(train(&begun), 0);
+    let begun = format!("--task digits --steps 3 {}", SMALL.join(" "));
+    succeeds(&mut train(&begun, &out));
     fs::remove_file(out.join("result.json")).unwrap();
     let left = out.join("checkpoint/.pe-lab-unfinished-000000000000000d");
     fs::write(&left, "{").unwrap();
-    assert_eq!(train(&["--resume"]), 0);
+    succeeds(&mut resume(&out));
     assert!(!left.exists());
-}
-
-#[test]
-fn links_in_a_study_lead_nowhere() {
-    let folder = tempfile::tempdir().unwrap();
-    let precious = folder.path().join("precious");
-    for name in ["study.lock", "trials/digits-none-1/worker.log"] {
-        fs::write(&precious, "mine").unwrap();
-        let out = folder.path().join(name.replace('/', "-"));
-        succeeds(&mut study(&out));
-        fs::remove_dir_all(out.join("trials/digits-none-1")).unwrap();
-        fs::create_dir(out.join("trials/digits-none-1")).unwrap();
-        let _ = fs::remove_file(out.join(name));
-        symlink(&precious, out.join(name)).unwrap();
-        refused(common::ended(&mut study(&out)), 1, &[name]);
-        assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
-    }
 }
 
 #[test]
@@ -199,13 +177,13 @@ fn a_study_from_somebody_else_reads_nothing_outside_of_its_folder() {
     rows::write_rows(&file);
     let out = folder.path().join("study");
     succeeds(&mut rows::of_data(&file, &out));
-    let report = || common::ended(common::lab().arg("report").arg(&out));
+    let report = || common::ended(&mut report(&out));
     let spec = fs::read_to_string(out.join("study.json")).unwrap();
     for path in ["/dev/zero", "../x.csv", "/etc/passwd", ".."] {
         let other = spec.replace("\"x.csv\"", &format!("\"{path}\""));
         assert_ne!(other, spec);
         fs::write(out.join("study.json"), other).unwrap();
-        refused(report(), 2, &[path, "without a folder"]);
+        failed(report(), 2).says_all(&[path, "without a folder"]);
     }
     fs::write(out.join("study.json"), &spec).unwrap();
     // The copy is a link, a pipe or another file.
@@ -226,7 +204,7 @@ fn a_study_from_somebody_else_reads_nothing_outside_of_its_folder() {
     for replace in replace {
         let _ = fs::remove_file(&copy);
         replace();
-        refused(report(), 1, &["has changed since the study was made"]);
+        failed(report(), 1).says("has changed since the study was made");
     }
 }
 
@@ -236,13 +214,8 @@ fn an_empty_plan_does_not_ask_for_everything() {
     let plan = folder.path().join("study.toml");
     for text in ["", "# nothing\n"] {
         fs::write(&plan, text).unwrap();
-        let mut command = common::lab();
-        command.args(["compare", "--dry-run", "--study"]).arg(&plan);
-        refused(
-            common::ended(command.current_dir(folder.path())),
-            2,
-            &["it is empty"],
-        );
+        let end = common::run_in(folder.path(), "compare --dry-run --study study.toml");
+        failed(end, 2).says("it is empty");
     }
 }
 
@@ -250,17 +223,12 @@ fn an_empty_plan_does_not_ask_for_everything() {
 fn a_training_on_a_full_disk_can_go_on() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("training");
-    let mut command = common::lab();
-    command.args(["train", "--task", "digits", "--steps", "60"]);
-    command.args(SMALL).arg("--out").arg(&out);
+    let begun = format!("--task digits --steps 60 {}", SMALL.join(" "));
     // No file may be larger than 16 blocks; a checkpoint is.
-    let mut limited = behind("trap '' XFSZ; ulimit -f 16", &command);
-    let (code, _, stderr) = common::ended(&mut limited);
-    assert_eq!(code, 1, "{stderr}");
+    let mut limited = behind("trap '' XFSZ; ulimit -f 16", &train(&begun, &out));
+    failed(common::ended(&mut limited), 1);
     assert!(!out.join("result.json").exists());
-    let mut again = common::lab();
-    again.args(["train", "--resume", "--out"]).arg(&out);
-    succeeds(&mut again);
+    succeeds(&mut resume(&out));
     assert!(out.join("result.json").exists());
 }
 
@@ -268,32 +236,19 @@ fn a_training_on_a_full_disk_can_go_on() {
 fn a_training_stopped_while_it_copies_its_data_starts_or_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("training");
-    let train = |data: Option<&Path>| {
-        let mut command = common::lab();
-        command.arg("train");
-        match data {
-            Some(data) => command
-                .args(SMALL)
-                .args(match data.ends_with("ids.u16.bin") {
-                    true => &["--train-length", "16"][..],
-                    false => &[],
-                })
-                .args(["--steps", "3", "--data"])
-                .arg(data),
-            None => command.arg("--resume"),
-        };
-        command.arg("--out").arg(&out);
+    let begun = |data: &Path, flags: &str| {
+        let mut command = train(&format!("--steps 3 {flags} {}", SMALL.join(" ")), &out);
+        command.arg("--data").arg(data);
         command
     };
     // No file may be larger than 8 blocks; the data are.
     let rows = folder.path().join("rows.csv");
     let lines = (0..2_000).map(|i| format!("well,a b {i}\nill,b a {i}\n"));
     fs::write(&rows, format!("label,text\n{}", lines.collect::<String>())).unwrap();
-    let limited = &mut behind("trap '' XFSZ; ulimit -f 8", &train(Some(&rows)));
-    let (code, _, stderr) = common::ended(limited);
-    assert_eq!(code, 1, "{stderr}");
+    let limited = &mut behind("trap '' XFSZ; ulimit -f 8", &begun(&rows, ""));
+    failed(common::ended(limited), 1);
     assert!(!out.join("spec.json").exists());
-    succeeds(&mut train(Some(&rows)));
+    succeeds(&mut begun(&rows, ""));
     // Killed at several moments of the copy.
     let ids = folder.path().join("ids.u16.bin");
     let tokens = (0..8_000_000_u64).flat_map(|i| ((i * i / 7 % 50) as u16).to_le_bytes());
@@ -301,7 +256,7 @@ fn a_training_stopped_while_it_copies_its_data_starts_or_goes_on() {
     let mut copying = 0;
     for wait in [0, 3, 10, 30] {
         fs::remove_dir_all(&out).unwrap();
-        let mut command = train(Some(&ids));
+        let mut command = begun(&ids, "--train-length 16");
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         while !out.join("data").exists() {
@@ -312,8 +267,10 @@ fn a_training_stopped_while_it_copies_its_data_starts_or_goes_on() {
         child.wait().unwrap();
         let has_begun = out.join("spec.json").exists();
         copying += u32::from(!has_begun);
-        let mut again = train((!has_begun).then_some(&*ids));
-        succeeds(&mut again);
+        succeeds(&mut match has_begun {
+            true => resume(&out),
+            false => begun(&ids, "--train-length 16"),
+        });
         assert!(out.join("result.json").exists());
     }
     assert!(copying > 0, "it was killed while it copied");
@@ -321,8 +278,7 @@ fn a_training_stopped_while_it_copies_its_data_starts_or_goes_on() {
     fs::remove_dir_all(&out).unwrap();
     fs::create_dir_all(out.join("data")).unwrap();
     fs::write(out.join("data/notes.txt"), "mine").unwrap();
-    let (code, _, stderr) = common::ended(&mut train(Some(&rows)));
-    assert!(code == 2 && stderr.contains("is not empty"), "{stderr}");
+    failed(common::ended(&mut begun(&rows, "")), 2).says("is not empty");
     assert_eq!(
         fs::read_to_string(out.join("data/notes.txt")).unwrap(),
         "mine"
@@ -371,33 +327,13 @@ fn a_vocabulary_that_takes_more_than_the_memory_is_refused_before_anything_runs(
     let tokens = (0..40_000_u32).map(|i| if i == 7 { 65_535 } else { (i % 9) as u16 });
     fs::write(&ids, tokens.flat_map(u16::to_le_bytes).collect::<Vec<_>>()).unwrap();
     let out = folder.path().join("out");
-    let refused = |command: &str, sizes: &[&str]| {
-        let mut lab = common::lab();
-        lab.args([
-            command,
-            "--tokens",
-            "u16",
-            "--steps",
-            "1",
-            "--train-length",
-            "512",
-        ]);
-        lab.args(sizes)
-            .arg("--data")
-            .arg(&ids)
-            .arg("--out")
-            .arg(&out);
-        let (code, _, stderr) = common::ended(&mut lab);
-        let is_told = stderr.contains("takes at least 26,388,279,066,624 bytes of memory, and ");
-        assert!(code == 2 && is_told, "{command}: {code}: {stderr}");
+    for command in ["compare --seeds 1 --jobs 1", "train"] {
+        let sizes = "--tokens u16 --steps 1 --train-length 512 --batch-size 65536";
+        let line = format!("{command} {sizes} --data ids.bin --out out");
+        let stderr = failed(common::run_in(folder.path(), &line), 2);
+        stderr.says("takes at least 26,388,279,066,624 bytes of memory, and ");
         assert!(!out.join("trials").exists() && !out.join("spec.json").exists());
-    };
-    let many = ["--batch-size", "65536"];
-    refused(
-        "compare",
-        &[&many[..], &["--seeds", "1", "--jobs", "1"]].concat(),
-    );
-    refused("train", &many);
+    }
 }
 
 /// With `RUST_BACKTRACE=1` a panic writes where it happened, which takes memory.
@@ -408,10 +344,9 @@ fn a_program_without_memory_ends() {
     let (mut ended_itself, mut has_enough) = (0, 0);
     for megabytes in (40..160).step_by(3) {
         let out = folder.path().join(megabytes.to_string());
-        let mut train = common::lab();
-        train.args(["train", "--task", "digits", "--steps", "1"]);
-        train.args(SMALL).arg("--out").arg(&out);
-        let mut limited = behind(&format!("ulimit -v {}", megabytes << 10), &train);
+        let begun = format!("--task digits --steps 1 {}", SMALL.join(" "));
+        let setup = format!("ulimit -v {}", megabytes << 10);
+        let mut limited = behind(&setup, &train(&begun, &out));
         limited.env("RUST_BACKTRACE", "1");
         limited.stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = limited.spawn().unwrap();

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{NO_TRIAL, SMALL, good_in as good, json, numbers, run_in as ran, says};
+use crate::common::{
+    NO_TRIAL, SMALL, Says, failed, good_in as good, json, numbers, rows, run_in as ran,
+};
 use pe_lab::ask::{ModelSpec, Scheme, Tasks};
 use pe_lab::door::Entry;
 use pe_lab::learn::{Keep, Model, evaluate, generate};
@@ -16,13 +18,6 @@ fn small(folder: &Path, line: &str) -> (String, String) {
     good(folder, &line)
 }
 
-fn refused(folder: &Path, line: &str) -> String {
-    let (code, stdout, stderr) = ran(folder, line);
-    assert_eq!(code, 2, "{line}: {stdout}{stderr}");
-    assert!(!folder.join("s").exists(), "{line}");
-    stderr
-}
-
 #[test]
 fn a_study_of_decoders_is_planned_run_reported_grown_and_merged() {
     let folder = tempfile::tempdir().unwrap();
@@ -32,14 +27,11 @@ fn a_study_of_decoders_is_planned_run_reported_grown_and_merged() {
                  steps = { addition = 4, majority = 3 }\n";
     fs::write(at.join("plan.toml"), study).unwrap();
     let (stdout, stderr) = small(at, "compare --study plan.toml --out s --dry-run");
-    assert!(stdout.contains("on this machine"), "{stdout}");
-    says(
-        &stderr,
-        &["addition(causal) for 4 steps, majority(causal) for 3 steps"],
-    );
+    stdout.says("on this machine");
+    stderr.says("addition(causal) for 4 steps, majority(causal) for 3 steps");
     assert!(!at.join("s").exists());
     let (stdout, _) = small(at, "compare --study plan.toml --out s --details");
-    assert!(stdout.contains("exact match"), "{stdout}");
+    stdout.says("exact match");
     let result = json(&at.join("s/trials/addition(causal)-rotary-1/result.json"));
     let scores = result["outcome"]["finished"]["scores"].as_array().unwrap();
     assert_eq!(scores.len(), 8);
@@ -50,30 +42,21 @@ fn a_study_of_decoders_is_planned_run_reported_grown_and_merged() {
         assert_eq!((exact * 512.0).fract(), 0.0);
     }
     let page = fs::read_to_string(at.join("s/report.html")).unwrap();
-    says(
-        &page,
-        &[
-            "exact match",
-            "the sum after `a+b=`",
-            "always the most frequent answer of the test",
-        ],
-    );
+    page.says_all(&[
+        "exact match",
+        "the sum after `a+b=`",
+        "always the most frequent answer of the test",
+    ]);
     // What is there is kept, and the encoder's task is another one.
     let (_, stderr) = small(
         at,
         "compare --out s --tasks majority --seeds 2 --steps 3 --schemes none,rotary",
     );
-    says(
-        &stderr,
-        &["8 of them are there already and are kept; 4 are new"],
-    );
+    stderr.says("8 of them are there already and are kept; 4 are new");
     // In parts, on several machines.
-    for part in ["0/2", "1/2"] {
-        let out = format!("part-{}", &part[..1]);
-        small(
-            at,
-            &format!("compare --study plan.toml --out {out} --shard {part}"),
-        );
+    for part in 0..2 {
+        let line = format!("compare --study plan.toml --out part-{part} --shard {part}/2");
+        small(at, &line);
     }
     small(at, "compare --study plan.toml --out again");
     good(at, "merge part-0 part-1 --out merged");
@@ -117,7 +100,7 @@ fn rates_and_steps_are_chosen_and_a_training_goes_on_as_if_it_had_not_stopped() 
     // As if it was stopped after its last checkpoint.
     fs::remove_file(at.join("again/result.json")).unwrap();
     let (_, stderr) = good(at, "train --resume --out again");
-    assert!(stderr.contains("from step 50 on"), "{stderr}");
+    stderr.says("from step 50 on");
     assert_eq!(losses("whole"), losses("again"));
 }
 
@@ -133,54 +116,33 @@ fn what_no_decoder_can_have_is_refused_before_anything_runs() {
         "label,text\nx,a b\n".to_string() + &"y,b a\n".repeat(30),
     )
     .unwrap();
-    for (arguments, reason) in [
-        (
-            "--tasks digits",
-            "digits cannot be a decoder's task: it is about images",
-        ),
-        (
-            "--tasks co2",
-            "co2 cannot be a decoder's task: it is about numbers",
-        ),
-        (
-            "--tasks reverse,posmod4",
-            "the answer is the same for every input of a length",
-        ),
-        ("--tasks text(causal)", "text is a decoder's task already"),
-        (
-            "--tasks digits_32",
-            "digits_32 cannot be a decoder's task: it is about images",
-        ),
-        ("--tasks sort", "no task `sort`"),
-        ("--tasks sort(causal)", "no task `sort`"),
-        (
-            "--tasks reverse --schemes rotary(scaling=dynamic)",
-            "turns every key anew",
-        ),
-        ("--data table.csv --target sales", "--causal"),
-        (
-            "--data novel.txt --objective masked",
-            "predicted from both sides",
-        ),
-        ("--data images", "--causal is not about images"),
-        (
-            "--data rows.csv",
-            "name yours with --text COLUMN and --label COLUMN",
-        ),
-    ] {
-        let all = format!("compare --causal --out s {arguments}");
-        let said = refused(at, &all);
-        assert!(said.contains(reason), "{arguments}: {said}");
+    for [arguments, reason] in rows(
+        "
+        --tasks digits                                    | digits cannot be a decoder's task: it is about images
+        --tasks co2                                       | co2 cannot be a decoder's task: it is about numbers
+        --tasks reverse,posmod4                           | the answer is the same for every input of a length
+        --tasks text(causal)                              | text is a decoder's task already
+        --tasks digits_32                                 | digits_32 cannot be a decoder's task: it is about images
+        --tasks sort                                      | no task `sort`
+        --tasks sort(causal)                              | no task `sort`
+        --tasks reverse --schemes rotary(scaling=dynamic) | turns every key anew
+        --data table.csv --target sales                   | --causal
+        --data novel.txt --objective masked               | predicted from both sides
+        --data images                                     | --causal is not about images
+        --data rows.csv                                   | name yours with --text COLUMN and --label COLUMN
+        ",
+    ) {
+        let line = format!("compare --causal --out s {arguments}");
+        failed(ran(at, &line), 2).says(reason);
+        assert!(!at.join("s").exists(), "{arguments}");
     }
     // What sees only the past is a decoder's already, and `all` leaves out what cannot be one.
     let planned = |tasks: &str| {
         let all = format!("compare --causal --schemes none --dry-run --shard {NO_TRIAL} {tasks}");
         small(at, &all).1
     };
-    says(
-        &planned("--tasks text,reverse(causal) --steps 2"),
-        &["tasks text for 2 steps, reverse(causal) for 2 steps"],
-    );
+    planned("--tasks text,reverse(causal) --steps 2")
+        .says("tasks text for 2 steps, reverse(causal) for 2 steps");
     let all = planned("--tasks all --steps 1");
     assert!(
         all.contains("reverse(causal)") && !all.contains("digits"),
@@ -198,7 +160,7 @@ fn what_no_decoder_can_have_is_refused_before_anything_runs() {
 }
 
 /// Rows whose answer says their last word or two again.
-fn rows(count: usize) -> String {
+fn answered(count: usize) -> String {
     let words = ["red", "blue", "green", "grey"];
     let row = |nth: usize| {
         let all: Vec<&str> = (0..2 + nth % 6)
@@ -217,17 +179,14 @@ fn rows(count: usize) -> String {
 fn own_rows_are_answered_and_predicted() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    fs::write(at.join("rows.jsonl"), rows(200)).unwrap();
+    fs::write(at.join("rows.jsonl"), answered(200)).unwrap();
     let flags = "--causal --data rows.jsonl --schemes none,learned,randomized_rotary --seeds 1,";
     let (_, stderr) = small(at, &format!("compare --out s --steps 60 {flags}"));
-    says(
-        &stderr,
-        &[
-            "200 rows of prompts and answers",
-            "answer from key `answer`",
-            "keys not read: `note`",
-        ],
-    );
+    stderr.says_all(&[
+        "200 rows of prompts and answers",
+        "answer from key `answer`",
+        "keys not read: `note`",
+    ]);
     // The study says how its rows are read, and goes on without the flag.
     assert_eq!(
         json(&at.join("s/study.json"))["data"]["reading"]["objective"],
@@ -237,11 +196,11 @@ fn own_rows_are_answered_and_predicted() {
         at,
         "compare --out s --schemes none,learned,randomized_rotary",
     );
-    says(&stderr, &["3 of the trials were there already"]);
+    stderr.says("3 of the trials were there already");
     let (stdout, stderr) = good(at, "predict rows.jsonl --study s");
     let lines: Vec<&str> = stdout.lines().collect();
     assert_eq!((lines[0], lines.len()), ("row,answer", 201));
-    let given = rows(200);
+    let given = answered(200);
     let right = lines[1..].iter().zip(given.lines()).filter(|(said, row)| {
         let row: Value = serde_json::from_str(row).unwrap();
         said.split_once(',').unwrap().1 == row["answer"].as_str().unwrap()
@@ -251,7 +210,7 @@ fn own_rows_are_answered_and_predicted() {
         "{right} of 200 predictions agree with the labels that are there: exact match {:.3}",
         right as f64 / 200.0
     );
-    assert!(stderr.contains(&share), "{share}: {stderr}");
+    stderr.says(&share);
     // Prompts alone, as a table too; one that is too long is named.
     fs::write(
         at.join("prompts.jsonl"),
@@ -263,11 +222,7 @@ fn own_rows_are_answered_and_predicted() {
     assert!(!stderr.contains("exact match"), "{stderr}");
     let long = format!("{{\"prompt\": \"{}\"}}\n", "red ".repeat(60));
     fs::write(at.join("long.jsonl"), long).unwrap();
-    let (code, _, stderr) = ran(at, "predict long.jsonl --study s");
-    assert!(
-        code == 2 && stderr.contains("row 1 has 60 tokens"),
-        "{stderr}"
-    );
+    failed(ran(at, "predict long.jsonl --study s"), 2).says("row 1 has 60 tokens");
 }
 
 /// The score is the share of the answers that greedy decoding writes as they should be: of a model that was trained so far that
@@ -276,7 +231,7 @@ fn own_rows_are_answered_and_predicted() {
 fn the_score_is_the_exact_match_of_what_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    fs::write(at.join("rows.jsonl"), rows(200)).unwrap();
+    fs::write(at.join("rows.jsonl"), answered(200)).unwrap();
     let flags = "--causal --data rows.jsonl --schemes sinusoidal,rotary --seeds 1,";
     small(at, &format!("compare --out s --steps 80 {flags}"));
     let source = pe_lab::data::Source {
@@ -300,11 +255,8 @@ fn the_score_is_the_exact_match_of_what_is_written() {
         let model = model.with_weights(&weights, bytes).unwrap();
         let mut ended = 0;
         for score in evaluate(&model, task.as_ref(), &device, Keep::Scores).unwrap() {
-            let set: Vec<Prompted> = task
-                .test_set(score.length)
-                .iter()
-                .map(Prompted::of)
-                .collect();
+            let set = task.test_set(score.length);
+            let set: Vec<Prompted> = set.iter().map(Prompted::of).collect();
             let prompts: Vec<Vec<usize>> = set.iter().map(|of| of.prompt.clone()).collect();
             let written = generate(&model, task.as_ref(), &prompts, &device).unwrap();
             let right = written

@@ -7,10 +7,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{compare, ended, lab, refused, results, says, succeeds};
+use crate::common::{
+    Says, compare, ended, failed, json, lab, names, report, results, rows, succeeds,
+};
 use pe_lab::ask::{Tasks, TrialSpec};
 use pe_lab::folder::{Entry, TrialFolder};
-use pe_lab::learn::Watch;
+use pe_lab::learn::{CurvePoint, Watch};
 use pe_lab::run::{TrialResult, run_trial};
 use serde_json::Value;
 
@@ -38,7 +40,7 @@ fn steps(result: &Value) -> u64 {
 }
 
 fn summary(out: &Path) -> Value {
-    serde_json::from_str(&fs::read_to_string(out.join("summary.json")).unwrap()).unwrap()
+    json(&out.join("summary.json"))
 }
 
 #[test]
@@ -46,10 +48,7 @@ fn an_easy_task_stops_before_the_limit_with_the_numbers_of_as_many_steps() {
     let folder = tempfile::tempdir().unwrap();
     let [first, again, fixed] = ["first", "again", "fixed"].map(|name| folder.path().join(name));
     let (stdout, stderr) = run(EASY, "auto:100..1600", "--seeds 2", &first);
-    says(
-        &stderr,
-        &["majority until it has converged (100 to 1600 steps)"],
-    );
+    stderr.says("majority until it has converged (100 to 1600 steps)");
     let found = results(&first);
     let taken: Vec<u64> = found.iter().map(steps).collect();
     assert_eq!(taken.len(), 2);
@@ -60,25 +59,15 @@ fn an_easy_task_stops_before_the_limit_with_the_numbers_of_as_many_steps() {
     let summary = summary(&first);
     let scheme = &summary["tasks"][0]["schemes"][0];
     assert_eq!(scheme["not_converged"], serde_json::json!([]));
-    assert_eq!(
-        scheme["steps"]["mean"].as_f64().unwrap(),
-        taken.iter().sum::<u64>() as f64 / 2.0
-    );
-    assert_eq!(
-        scheme["steps"]["most"].as_u64(),
-        taken.iter().max().copied()
-    );
+    let steps = &scheme["steps"];
+    assert_eq!(steps["mean"], taken.iter().sum::<u64>() as f64 / 2.0);
+    assert_eq!(steps["most"].as_u64(), taken.iter().max().copied());
     let said = summary["verdict"][1].as_str().unwrap();
-    assert!(
-        said.starts_with(
-            "Trainings went on until they had converged, within the limit of 1600 steps"
-        ),
-        "{said}"
-    );
-    assert!(stdout.contains("100 to 1600 steps, until it has converged"));
+    said.says("Trainings went on until they had converged, within the limit of 1600 steps");
+    stdout.says("100 to 1600 steps, until it has converged");
     // The table has the steps of each trial.
     let csv = fs::read_to_string(first.join("results.csv")).unwrap();
-    says(&csv, &[&format!("majority,none,1,{},flex", taken[0])]);
+    csv.says(&format!("majority,none,1,{},flex", taken[0]));
 
     // A study of as many steps has the same numbers.
     run(EASY, &taken[0].to_string(), "--seeds 1", &fixed);
@@ -87,13 +76,10 @@ fn an_easy_task_stops_before_the_limit_with_the_numbers_of_as_many_steps() {
     assert!(of_fixed[0]["spec"]["auto_from"].is_null());
     // The steps were chosen on examples that are held out of the training, and not by the test: the losses of the last
     // training that chose are those of one that is trained without them, and not those of the test.
+    let result = Entry::named(first.join("trials/majority-none-1/result.json"));
     let spec = TrialSpec {
         tuning: true,
-        ..TrialResult::read(&Entry::named(
-            first.join("trials/majority-none-1/result.json"),
-        ))
-        .unwrap()
-        .spec
+        ..TrialResult::read(&result).unwrap().spec
     };
     let place = TrialFolder::at(folder.path().join("chosen"));
     fs::create_dir_all(place.path()).unwrap();
@@ -114,23 +100,15 @@ fn an_easy_task_stops_before_the_limit_with_the_numbers_of_as_many_steps() {
     };
     let tested = run_trial(&spec, &majority, &place, watch).unwrap();
     let seen = seen.lock().unwrap();
-    let ends = seen.iter().filter(|points| {
-        let last = points.last().unwrap().step as u64;
-        last == taken[0]
-    });
-    let ends: Vec<_> = ends.collect();
+    let is_end = |points: &&Vec<CurvePoint>| points.last().unwrap().step as u64 == taken[0];
+    let ends: Vec<_> = seen.iter().filter(is_end).collect();
     assert_eq!(ends.len(), 2, "one that chooses, and one that is tested");
     assert_eq!(*ends[0], without.held_out);
     assert_eq!(*ends[1], tested.measures().unwrap().held_out);
     assert_ne!(ends[0], ends[1]);
     // So has the same study again, by its plan.
-    succeeds(
-        lab()
-            .args(["compare", "--quiet", "--study"])
-            .arg(first.join("study.toml"))
-            .arg("--out")
-            .arg(&again),
-    );
+    let plan = first.join("study.toml");
+    succeeds(compare("--quiet", &again).arg("--study").arg(plan));
     assert_eq!(results(&again), found);
 }
 
@@ -140,23 +118,17 @@ fn a_hard_task_meets_the_limit_and_has_not_converged() {
     let out = folder.path().join("study");
     let (stdout, stderr) = run(HARD, "auto:100..200", "--seeds 1", &out);
     assert_eq!(steps(&results(&out)[0]), 200);
-    says(&stderr, &["after 200 steps, not converged"]);
-    says(&stdout, &["! sinusoidal had not converged at seed 1"]);
+    stderr.says("after 200 steps, not converged");
+    stdout.says("! sinusoidal had not converged at seed 1");
     let summary = summary(&out);
     let said = summary["verdict"][1].as_str().unwrap();
-    says(
-        said,
-        &[
-            "or to the limit of 200 steps. sinusoidal on bucket_sort (every seed) had not converged there",
-        ],
-    );
+    said.says("or to the limit of 200 steps. sinusoidal on bucket_sort (every seed) had not converged there");
     let page = fs::read_to_string(out.join("report.html")).unwrap();
-    assert!(
-        page.contains("Trained for 100 to 200 steps, until it had converged, on lengths 4 to 20")
-            && page.contains("bucket_sort (100 to 200 steps, until it had converged).")
-            && page.contains("200 to 200"),
-        "the page has the steps"
-    );
+    page.says_all(&[
+        "Trained for 100 to 200 steps, until it had converged, on lengths 4 to 20",
+        "bucket_sort (100 to 200 steps, until it had converged).",
+        "200 to 200",
+    ]);
     // With a limit that leaves no losses to judge by, nothing shows that it has converged.
     let short = folder.path().join("short");
     run(EASY, "auto:20..40", "--seeds 1", &short);
@@ -181,19 +153,11 @@ fn a_study_of_steps_and_one_until_converged_are_kept_apart_in_one_folder() {
     // Each comes back, and nothing is trained again.
     for (asked, before) in [("100", &fixed), ("auto:100..400", &auto)] {
         let (_, stderr) = run(EASY, asked, "--seeds 1", &out);
-        assert!(
-            stderr.contains("1 of them are there already and are kept; 0 are new"),
-            "{asked}: {stderr}"
-        );
+        stderr.says("1 of them are there already and are kept; 0 are new");
         assert_eq!(results(&out), *before);
     }
-    let mut names: Vec<String> = fs::read_dir(out.join("trials"))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
     assert_eq!(
-        names,
+        names(&out.join("trials")),
         [
             "majority-none-1",
             "majority-none-1-at-100",
@@ -201,18 +165,11 @@ fn a_study_of_steps_and_one_until_converged_are_kept_apart_in_one_folder() {
         ]
     );
     // A scheme more, without saying the steps again, goes on until it has converged too.
-    let (_, stderr) = succeeds(
-        lab()
-            .args(["compare", "--schemes", "learned", "--dry-run", "--out"])
-            .arg(&out),
-    );
-    says(
-        &stderr,
-        &[
-            "majority until it has converged (100 to 400 steps)",
-            "1 of them are there already and are kept; 1 are new",
-        ],
-    );
+    let (_, stderr) = succeeds(&mut compare("--schemes learned --dry-run", &out));
+    stderr.says_all(&[
+        "majority until it has converged (100 to 400 steps)",
+        "1 of them are there already and are kept; 1 are new",
+    ]);
 }
 
 #[test]
@@ -250,11 +207,8 @@ fn a_dry_run_says_the_shortest_and_the_longest_time() {
     );
     assert!(!out.exists());
     // A budget counts on the longest: three seeds of up to 126,000 steps each.
-    refused(
-        ended(&mut command(EASY, "auto:2000..64000", "--budget 9s", &out)),
-        2,
-        &["3 seeds and 100 % of the steps"],
-    );
+    let mut within = command(EASY, "auto:2000..64000", "--budget 9s", &out);
+    failed(ended(&mut within), 2).says("3 seeds and 100 % of the steps");
 }
 
 #[test]
@@ -266,18 +220,10 @@ fn data_with_too_few_examples_to_hold_some_out_is_refused() {
         .collect();
     fs::write(&file, format!("label,text\n{rows}")).unwrap();
     let data = file.to_str().unwrap();
-    for flags in [&["--steps", "auto:20..40"][..], &["--tune", "2"]] {
+    for flags in ["--steps auto:20..40", "--tune 2"] {
         let out = folder.path().join("study");
-        let mut command = lab();
-        command
-            .args(["compare", "--data", data, "--schemes", "none"])
-            .args(flags);
-        let (code, _, stderr) = ended(command.arg("--out").arg(&out));
-        assert_eq!(code, 2, "{flags:?}: {stderr}");
-        assert!(
-            stderr.contains("too few different training examples"),
-            "{flags:?}: {stderr}"
-        );
+        let mut study = compare(&format!("--schemes none {flags}"), &out);
+        failed(ended(study.args(["--data", data])), 2).says("too few different training examples");
         assert!(!out.exists());
     }
 }
@@ -297,35 +243,24 @@ fn tuning_trains_each_rate_until_it_has_converged() {
 fn nonsense_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    for (steps, said) in [
-        ("autoo", "`autoo` is neither a number of steps"),
-        ("auto:0", "`auto:0` asks for 0 steps"),
-        ("auto:", "neither"),
-        ("auto:9..8", "above its limit of 8"),
-        ("auto:10000001", "from 1 to 10000000"),
-    ] {
-        let (code, _, stderr) = ended(&mut command(EASY, steps, "", &out));
-        assert_eq!(code, 2, "{steps}: {stderr}");
-        assert!(stderr.contains(said), "{steps}: {stderr}");
+    for [steps, said] in rows(
+        "
+        autoo         | `autoo` is neither a number of steps
+        auto:0        | `auto:0` asks for 0 steps
+        auto:         | neither
+        auto:9..8     | above its limit of 8
+        auto:10000001 | from 1 to 10000000
+        ",
+    ) {
+        failed(ended(&mut command(EASY, steps, "", &out)), 2).says(said);
     }
     // `train` runs one training, of a number of steps.
-    refused(
-        ended(lab().args(["train", "--steps", "auto"])),
-        2,
-        &["invalid"],
-    );
+    failed(ended(lab().args(["train", "--steps", "auto"])), 2).says("invalid");
     // A spec that begins above its limit was edited.
     run(EASY, "auto:20..40", "--seeds 1", &out);
     let spec = out.join("study.json");
     let text = fs::read_to_string(&spec).unwrap();
-    fs::write(
-        &spec,
-        text.replace("\"auto_from\": 20", "\"auto_from\": 41"),
-    )
-    .unwrap();
-    refused(
-        ended(lab().arg("report").arg(&out)),
-        2,
-        &["the first training of `majority` has 41 steps"],
-    );
+    let edited = text.replace("\"auto_from\": 20", "\"auto_from\": 41");
+    fs::write(&spec, edited).unwrap();
+    failed(ended(&mut report(&out)), 2).says("the first training of `majority` has 41 steps");
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{column, good_in as good, refused, run_in, says};
+use crate::common::{Says, column, failed, good_in as good, rows, run_in};
 
 /// Runs a short study with these flags, and runs it again elsewhere from its plan, which has to be the same study.
 fn compare(folder: &Path, flags: &str) -> String {
@@ -39,14 +39,8 @@ fn series_of_arff() {
     fs::write(folder.path().join("R_TRAIN.arff"), rows(0..30)).unwrap();
     fs::write(folder.path().join("R_TEST.arff"), rows(30..60)).unwrap();
     let said = compare(folder.path(), "--data R_TRAIN.arff");
-    says(
-        &said,
-        &["`r`: series of 2 channels; the class is the attribute `class`"],
-    );
-    says(
-        &said,
-        &["tested on the rows of R_TEST.arff, which lies beside it"],
-    );
+    said.says("`r`: series of 2 channels; the class is the attribute `class`");
+    said.says("tested on the rows of R_TEST.arff, which lies beside it");
     let more = rows(60..63).replace(",up\n", ",?\n");
     fs::write(folder.path().join("more.arff"), more).unwrap();
     assert_eq!(
@@ -75,9 +69,8 @@ fn whole_series_of_a_long_table() {
         folder.path(),
         "--data long.csv --id id --time t --label class",
     );
-    says(
-        &said,
-        &["a series is all rows of one `id`, in the order of `t` (numbers); 2 channels: `x`, `y`"],
+    said.says(
+        "a series is all rows of one `id`, in the order of `t` (numbers); 2 channels: `x`, `y`",
     );
     // The columns are found by their names, and a class need not be there.
     fs::write(
@@ -90,20 +83,15 @@ fn whole_series_of_a_long_table() {
         ("series".into(), "new".into(), 1)
     );
     // A time without a series, and settings that are for something else.
-    for (flags, what) in [
-        ("--time t", "--time is about series"),
-        (
-            "--id id --time t --text x",
-            "--text is not about whole series",
-        ),
-        (
-            "--id id --time t --label class --causal",
-            "--causal is not about whole series",
-        ),
-    ] {
+    for [flags, what] in rows(
+        "
+        --time t                                | --time is about series
+        --id id --time t --text x               | --text is not about whole series
+        --id id --time t --label class --causal | --causal is not about whole series
+        ",
+    ) {
         let all = format!("compare --data long.csv --out none {flags}");
-        let (code, _, stderr) = run_in(folder.path(), &all);
-        assert!(code == 2 && stderr.contains(what), "{what}: {stderr}");
+        failed(run_in(folder.path(), &all), 2).says(what);
     }
 }
 
@@ -134,7 +122,7 @@ fn times_of_whole_series_are_seen_by_schemes_that_take_real_times() {
     let (_, said) = good(folder.path(), flags);
     let line = "positions are the times of `day`, from the start of each series, in units of the middle one of their steps in \
                 training; schemes that take whole numbers alone get 0, 1, 2, …";
-    assert!(said.contains(line), "{said}");
+    said.says(line);
     let study = folder.path().join("study");
     let of = |scheme: &str| -> f64 {
         let scores = column(&study, "accuracy", |row| row("scheme") == scheme);
@@ -185,10 +173,7 @@ fn records_with_a_table_of_their_classes() {
     )
     .unwrap();
     let said = compare(folder.path(), "--data dna.fasta --labels classes.tsv");
-    says(
-        &said,
-        &["label from `classes.tsv`, by the id; its first row is a header"],
-    );
+    said.says("label from `classes.tsv`, by the id; its first row is a header");
     let kept = folder.path().join("study/data/labels/classes.tsv");
     assert!(kept.is_file());
     // The last word of a header is no class, where classes are in a table.
@@ -196,18 +181,12 @@ fn records_with_a_table_of_their_classes() {
     let (table, _) = good(folder.path(), "predict more.fasta --study study");
     assert!(!table.contains("record"), "{table}");
     fs::write(folder.path().join("rows.csv"), "label,text\n").unwrap();
-    refused(
-        run_in(
-            folder.path(),
-            "compare --data rows.csv --labels classes.tsv --out none",
-        ),
-        2,
-        &["--labels is for rows with an id"],
-    );
+    let without_ids = "compare --data rows.csv --labels classes.tsv --out none";
+    failed(run_in(folder.path(), without_ids), 2).says("--labels is for rows with an id");
     // A copy that was changed is another study.
     fs::write(kept, "r0,b\n").unwrap();
     let again = "compare --study study/study.toml --out study --seeds 2,3";
-    refused(run_in(folder.path(), again), 2, &[]);
+    failed(run_in(folder.path(), again), 2);
 }
 
 #[test]
@@ -224,10 +203,7 @@ fn a_folder_of_texts() {
         }
     }
     let said = compare(folder.path(), "--data reviews --tokens characters");
-    says(
-        &said,
-        &["a text is a file, and its label the name of its folder; a token is a character"],
-    );
+    said.says("a text is a file, and its label the name of its folder; a token is a character");
     for kept in ["data/reviews.jsonl", "data/test/reviews.test.jsonl"] {
         let lines = fs::read_to_string(folder.path().join("study").join(kept)).unwrap();
         assert_eq!(lines.lines().count(), 50, "{kept}");

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::SystemTime;
 
-use crate::common::{self, SMALL, compare, ended, refused, says, succeeds};
+use crate::common::{self, SMALL, Says, compare, ended, failed, names, succeeds};
 
 /// A study of small models.
 fn study(flags: &str, out: &Path) -> Command {
@@ -44,10 +44,7 @@ fn seeds_schemes_and_tasks_are_added_and_nothing_is_trained_twice() {
 
     // More seeds, said in the fewest words: the rest is that of the folder.
     let (_, stderr) = good("--seeds 2", &out);
-    says(
-        &stderr,
-        &["2 of them are there already and are kept; 2 are new"],
-    );
+    stderr.says("2 of them are there already and are kept; 2 are new");
     let second = results(&out);
     assert_eq!(second.len(), 4);
     assert!(first.iter().all(|trial| second.contains(trial)));
@@ -55,25 +52,22 @@ fn seeds_schemes_and_tasks_are_added_and_nothing_is_trained_twice() {
     // A scheme, and a task whose steps are asked for.
     good("--schemes rotary", &out);
     let (stdout, stderr) = good("--details --tasks reverse --steps 2", &out);
-    says(
-        &stderr,
-        &["6 of them are there already and are kept; 6 are new"],
-    );
-    says(&stdout, &["digits (", "reverse ("]);
+    stderr.says("6 of them are there already and are kept; 6 are new");
+    stdout.says_all(&["digits (", "reverse ("]);
     let last = results(&out);
     assert_eq!(last.len(), 2 * 3 * 2);
     assert!(second.iter().all(|trial| last.contains(trial)));
     let csv = fs::read_to_string(out.join("results.csv")).unwrap();
-    says(&csv, &["digits,rotary,2,", "reverse,none,1,"]);
+    csv.says_all(&["digits,rotary,2,", "reverse,none,1,"]);
 
     // What was asked for first is there: nothing runs, and the report is of the whole study.
     let (stdout, stderr) = good(&format!("{TINY} --details"), &out);
-    assert!(stderr.contains("12 of them are there already"), "{stderr}");
-    assert!(stdout.contains("reverse ("), "{stdout}");
+    stderr.says("12 of them are there already");
+    stdout.says("reverse (");
     assert_eq!(results(&out), last);
     // The study as it is now can be run again from its file.
     let plan = fs::read_to_string(out.join("study.toml")).unwrap();
-    says(&plan, &["rotary", "reverse"]);
+    plan.says_all(&["rotary", "reverse"]);
 }
 
 #[test]
@@ -86,7 +80,7 @@ fn looks_that_were_planned_are_not_dropped() {
     // The same question from a preset, which says nothing of looks, with more seeds.
     for seeds in ["4", "3"] {
         let asked = with(&format!("--preset quick --seeds {seeds}"));
-        refused(ended(&mut study(&asked, &out)), 2, &["until"]);
+        failed(ended(&mut study(&asked, &out)), 2).says("until");
     }
     assert_eq!(fs::read_to_string(out.join("study.json")).unwrap(), spec);
 }
@@ -106,9 +100,8 @@ fn more_steps_keep_the_trials_of_fewer_and_give_them_back() {
     let before = loss(&out);
     good("--steps 3", &out);
     assert_eq!(loss(&out).0, 3);
-    let names: Vec<String> = results(&out).into_iter().map(|trial| trial.0).collect();
     assert_eq!(
-        names,
+        names(&out.join("trials")),
         [
             "digits-learned-1",
             "digits-learned-1-at-2",
@@ -117,14 +110,11 @@ fn more_steps_keep_the_trials_of_fewer_and_give_them_back() {
         ]
     );
     let (_, stderr) = good("--steps 2", &out);
-    says(
-        &stderr,
-        &["2 of them are there already and are kept; 0 are new"],
-    );
+    stderr.says("2 of them are there already and are kept; 0 are new");
     assert_eq!(loss(&out), before);
     // Without --steps the study keeps its own.
     let (_, stderr) = good("--seeds 1", &out);
-    assert!(stderr.contains("digits for 2 steps"), "{stderr}");
+    stderr.says("digits for 2 steps");
 }
 
 #[test]
@@ -136,7 +126,7 @@ fn the_first_study_of_the_readme_grows_by_schemes_and_seeds() {
     assert_eq!(results(&out).len(), 9);
     let schemes = "none,sinusoidal,learned,rotary,alibi,t5,randomized_sinusoidal,randomized_rotary";
     let (stdout, stderr) = good(&format!("--schemes {schemes} --seeds 5 --dry-run"), &out);
-    says(&stderr, &["120 trials", "9 of them are there already"]);
+    stderr.says_all(&["120 trials", "9 of them are there already"]);
     assert!(
         stdout.starts_with("about ") && stdout.contains("short trials tell"),
         "{stdout}"
@@ -152,10 +142,7 @@ fn a_dry_run_says_what_and_how_long_and_leaves_nothing() {
     let out = folder.path().join("study");
     let flags = format!("{TINY} --dry-run");
     let (stdout, stderr) = good(&flags, &out);
-    says(
-        &stderr,
-        &["2 trials (schemes none, learned; tasks digits for 2 steps"],
-    );
+    stderr.says("2 trials (schemes none, learned; tasks digits for 2 steps");
     assert!(stdout.starts_with("about "), "{stdout}");
     assert!(!out.exists());
     // A time that was measured: a thousand times the steps take longer.

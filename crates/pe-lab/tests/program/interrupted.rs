@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::{self, digits, refused, results, says, send, succeeds};
+use crate::common::{self, Says, digits, failed, results, send, succeeds};
 
 /// Four trials, one after the other.
 fn study(steps: &str, out: &Path) -> Command {
@@ -37,8 +37,7 @@ fn wait_for_trials(child: &mut Child, count: usize) {
 }
 
 fn finish(out: &Path) -> String {
-    let (_, stderr) = succeeds(&mut command(out));
-    stderr
+    succeeds(&mut command(out)).1
 }
 
 /// How many trials have a result.
@@ -73,7 +72,7 @@ fn a_killed_study_goes_on_to_the_numbers_of_an_unbroken_one() {
     assert!(!broken.join("results.jsonl").exists());
 
     let said = finish(&broken);
-    assert!(said.contains("of the trials were there already"), "{said}");
+    said.says("of the trials were there already");
     assert_eq!(results(&broken), results(&unbroken));
     assert_eq!(results(&broken).len(), 4);
 }
@@ -115,13 +114,10 @@ fn ctrl_c_stops_cleanly_and_says_how_to_go_on() {
         let output = child.wait_with_output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{stderr}");
-        says(
-            &stderr,
-            &[
-                "of 4 trials are finished and kept in",
-                "Run the same command again to go on",
-            ],
-        );
+        stderr.says_all(&[
+            "of 4 trials are finished and kept in",
+            "Run the same command again to go on",
+        ]);
         assert!(!stderr.contains("no result"), "{stderr}");
         assert_eq!(finished(&out) + left(&finish(&out)), 4);
     }
@@ -144,15 +140,11 @@ fn a_trial_whose_process_is_killed_keeps_its_reason_until_it_is_tried_again() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
 
-    refused(
-        common::ended(common::lab().arg("report").arg(&out)),
-        1,
-        &["signal: 9"],
-    );
+    failed(common::ended(&mut common::report(&out)), 1).says("signal: 9");
     let table = fs::read_to_string(out.join("results.csv")).unwrap();
     assert_eq!(table.matches("signal: 9").count(), 1, "{table}");
     let page = fs::read_to_string(out.join("report.html")).unwrap();
-    assert!(page.contains("signal: 9"));
+    page.says("signal: 9");
 
     finish(&out);
     let table = fs::read_to_string(out.join("results.csv")).unwrap();
@@ -173,11 +165,7 @@ fn one_folder_has_one_study_at_a_time() {
     let out = folder.path().join("study");
     let mut first = start(&out);
     wait_for_trials(&mut first, 1);
-    refused(
-        common::ended(&mut command(&out)),
-        2,
-        &["in use by another pe-lab"],
-    );
+    failed(common::ended(&mut command(&out)), 2).says("in use by another pe-lab");
     first.kill().unwrap();
     first.wait().unwrap();
     finish(&out);

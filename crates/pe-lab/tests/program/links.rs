@@ -9,18 +9,14 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::{self, SMALL, end_of, ended_in_time as ended, says, send};
+use crate::common::{
+    self, SMALL, Says, end_of, ended_in_time as ended, merge, report, resume, send, train,
+};
 
 const TRIAL: &str = "trials/digits-learned-1";
 
 fn study(out: &Path) -> Command {
     common::digits("--schemes none,learned --seeds 1 --steps 3 --quiet", out)
-}
-
-fn merge(parts: &[&Path], to: &Path) -> Command {
-    let mut command = common::lab();
-    command.arg("merge").args(parts).arg("--out").arg(to);
-    command
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -100,11 +96,8 @@ fn merge_copies_no_file_from_outside_of_a_part() {
             copy(&whole, &part);
             instead(&part.join(TRIAL).join(name), put);
             let (code, said) = ended(&mut merge(&[&part], &merged));
-            assert!(
-                code == 1 && said.contains(name),
-                "{name}, way {way}: {code}, {said}"
-            );
-            assert!(said.contains("digits-learned-1"), "{said}");
+            assert_eq!(code, 1, "{name}, way {way}: {said}");
+            said.says_all(&[name, "digits-learned-1"]);
             assert!(!merged.join(TRIAL).join(name).exists(), "{name}, way {way}");
             others.check(name);
         }
@@ -128,24 +121,20 @@ fn merge_takes_what_is_whole_where_one_part_is_damaged() {
         }
         let alone = folder.path().join(format!("alone-{number}"));
         let (code, said) = ended(&mut merge(&[&part], &alone));
-        assert!(
-            code == 1 && said.contains("result.json"),
-            "{damage}: {code}, {said}"
-        );
+        assert_eq!(code, 1, "{damage}: {said}");
+        said.says("result.json");
         let merged = folder.path().join(format!("merged-{number}"));
         let (code, said) = ended(&mut merge(&[&part, &whole], &merged));
-        assert!(
-            code == 0 && said.contains("what is merged is that of"),
-            "{damage}: {said}"
-        );
+        assert_eq!(code, 0, "{damage}: {said}");
+        said.says("what is merged is that of");
         assert_eq!(
             fs::read(merged.join(TRIAL).join("encoding.csv")).unwrap(),
             encoding
         );
         // What is said of a file that is gone helps: without its result the trial is run again.
         if damage == "gone" {
-            let (_, said) = ended(common::lab().arg("report").arg(&part));
-            says(&said, &["result.json", "delete it and run again"]);
+            let (_, said) = ended(&mut report(&part));
+            said.says_all(&["result.json", "delete it and run again"]);
             fs::remove_file(part.join(TRIAL).join("result.json")).unwrap();
             assert_eq!(ended(&mut study(&part)).0, 0);
             assert_eq!(fs::read(&file).unwrap(), encoding);
@@ -161,11 +150,13 @@ fn a_study_writes_nothing_outside_of_its_folder_and_waits_for_no_pipe() {
     assert_eq!(ended(&mut study(&whole)).0, 0);
     let out = folder.path().join("study");
     let link: &dyn Fn(&Path) = &|file| symlink(&others.folder, file).unwrap();
+    let to_file: &dyn Fn(&Path) = &|file| symlink(&others.secret, file).unwrap();
     let second: &dyn Fn(&Path) = &|file| fs::hard_link(&others.secret, file).unwrap();
     // The last says whether the study does without the file: it is put in the place of one that the study writes.
     for (name, put, code) in [
         ("trials/digits-none-1", link, 1),
         ("trials", link, 1),
+        ("study.lock", to_file, 1),
         ("study.lock", second, 1),
         ("study.lock", &pipe as &dyn Fn(&Path), 1),
         ("study.json", &pipe, 1),
@@ -177,6 +168,7 @@ fn a_study_writes_nothing_outside_of_its_folder_and_waits_for_no_pipe() {
         ("trials/digits-none-1/result.json", &pipe, 1),
         ("trials/digits-none-1/worker.log", &pipe, 1),
         ("trials/digits-none-1/worker.log", second, 1),
+        ("trials/digits-none-1/worker.log", to_file, 1),
         ("trials/digits-none-1/failure.json", second, 0),
         ("trials/digits-none-1/curve.json", &pipe, 0),
     ] {
@@ -207,11 +199,7 @@ fn the_copy_of_the_data_is_not_behind_a_link() {
     instead(&out.join("data"), |data| {
         symlink(&others.folder, data).unwrap()
     });
-    for mut command in [rows::of_data(&file, &out), {
-        let mut report = common::lab();
-        report.arg("report").arg(&out);
-        report
-    }] {
+    for mut command in [rows::of_data(&file, &out), report(&out)] {
         let (code, said) = ended(&mut command);
         assert!(code == 1 && said.contains("data"), "{code}: {said}");
         others.check("data");
@@ -223,13 +211,8 @@ fn a_training_waits_for_no_pipe() {
     let folder = tempfile::tempdir().unwrap();
     let others = Others::of(folder.path());
     let out = folder.path().join("training");
-    let train = |more: &[&str]| {
-        let mut command = common::lab();
-        command.arg("train").args(more).arg("--out").arg(&out);
-        ended(&mut command)
-    };
-    let begun = [&SMALL[..], &["--task", "digits", "--steps", "60"]].concat();
-    assert_eq!(train(&begun).0, 0);
+    let begun = format!("--task digits --steps 60 {}", SMALL.join(" "));
+    assert_eq!(ended(&mut train(&begun, &out)).0, 0);
     fs::remove_file(out.join("result.json")).unwrap();
     for name in [
         "train.lock",
@@ -244,7 +227,7 @@ fn a_training_waits_for_no_pipe() {
         for put in ways {
             let kept = fs::read(&file).unwrap();
             instead(&file, put);
-            let (code, said) = train(&["--resume"]);
+            let (code, said) = ended(&mut resume(&out));
             // Without a checkpoint it begins again.
             let is_needed = ["train.lock", "spec.json"].contains(&name);
             assert_eq!(code, i32::from(is_needed), "{name}: {said}");
@@ -272,7 +255,7 @@ fn a_folder_that_the_user_keeps_behind_a_link_is_a_folder() {
     symlink(real.join("study"), &behind).unwrap();
     assert_eq!(ended(&mut study(&behind)).0, 0);
     assert!(real.join("study/report.html").exists());
-    assert_eq!(ended(common::lab().arg("report").arg(&behind)).0, 0);
+    assert_eq!(ended(&mut report(&behind)).0, 0);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::bars::bar;
-use crate::common::{self, good_in as good, json, run_in as ran, says};
+use crate::common::{self, Says, good_in as good, json, run_in as ran};
 use image::RgbImage;
 
 /// A prediction that is refused, with why.
@@ -60,13 +60,10 @@ fn a_forecast_goes_on_with_another_table() {
     // On the table of the study the predictions of the tested rows have the error of the report. Those are the rows
     // 433 to 500: the test begins with row 401, and the longest tested window has 32 rows.
     let (table, said) = good(folder, "predict series.csv --study study");
-    says(
-        &said,
-        &[
-            "the first 8 rows have no prediction",
-            "row 501 is the one after",
-        ],
-    );
+    said.says_all(&[
+        "the first 8 rows have no prediction",
+        "row 501 is the one after",
+    ]);
     let all = lines(&table, "row,prediction");
     let rows: Vec<usize> = all.iter().map(|cells| cells[0].parse().unwrap()).collect();
     assert_eq!(rows, (9..=501).collect::<Vec<_>>());
@@ -83,7 +80,7 @@ fn a_forecast_goes_on_with_another_table() {
     let of_file = format!(
         "492 predictions are of rows whose number is there: mean absolute error {error:.4}"
     );
-    assert!(said.contains(&of_file), "{of_file}: {said}");
+    said.says(&of_file);
 
     // Other rows, with the columns in another order and without the one that the study does not read.
     let mut other = String::from("y,t\n");
@@ -126,11 +123,11 @@ fn a_forecast_goes_on_with_another_table() {
     ] {
         fs::write(folder.join("wrong.csv"), text).unwrap();
         let message = refused(folder, "wrong.csv");
-        assert!(message.contains(words), "{words}: {message}");
+        message.says(words);
         assert!(!message.contains("--skip-bad"), "{message}");
     }
-    assert!(refused(folder, "nowhere.csv").contains("check the path"));
-    assert!(refused(folder, "study").contains("is not a file"));
+    refused(folder, "nowhere.csv").says("check the path");
+    refused(folder, "study").says("is not a file");
 }
 
 #[test]
@@ -161,7 +158,7 @@ fn classes_of_a_series_need_no_column_of_classes() {
     }
     fs::write(folder.join("other.csv"), other).unwrap();
     let (table, said) = good(folder, "predict other.csv --study study");
-    says(&said, &["the first 3 rows have no prediction"]);
+    said.says("the first 3 rows have no prediction");
     let all = lines(&table, "row,prediction,probability");
     let rows: Vec<usize> = all.iter().map(|cells| cells[0].parse().unwrap()).collect();
     assert_eq!(rows, (4..=60).collect::<Vec<_>>());
@@ -253,14 +250,11 @@ fn images_are_predicted_as_they_were_tested() {
             ("deeper/c.png", "below")
         ]
     );
-    says(
-        &said,
-        &[
-            "2 of 3 images were brought to the 12 × 12 pixels of the training",
-            "was cut off 1 of them",
-            "hidden files, which are not read: 1",
-        ],
-    );
+    said.says_all(&[
+        "2 of 3 images were brought to the 12 × 12 pixels of the training",
+        "was cut off 1 of them",
+        "hidden files, which are not read: 1",
+    ]);
     // A single file.
     let (table, _) = good(folder, "predict new/b.png --study study");
     let one = lines(&table, "file,prediction,probability");
@@ -273,19 +267,15 @@ fn images_are_predicted_as_they_were_tested() {
     fs::write(folder.join("new/notes.txt"), "x").unwrap();
     let whole = fs::read(folder.join("new/b.png")).unwrap();
     fs::write(folder.join("new/cut.png"), &whole[..whole.len() / 2]).unwrap();
-    let message = refused(folder, "new");
-    says(
-        &message,
-        &[
-            "2 of 5 files cannot be used",
-            "cut.png",
-            "notes.txt is neither a PNG nor a JPEG file",
-        ],
-    );
-    assert!(refused(folder, "new/notes.txt").contains("1 of 1 files cannot be used"));
-    assert!(refused(folder, "nowhere.png").contains("nowhere.png"));
+    refused(folder, "new").says_all(&[
+        "2 of 5 files cannot be used",
+        "cut.png",
+        "notes.txt is neither a PNG nor a JPEG file",
+    ]);
+    refused(folder, "new/notes.txt").says("1 of 1 files cannot be used");
+    refused(folder, "nowhere.png").says("nowhere.png");
     fs::create_dir(folder.join("empty")).unwrap();
-    assert!(refused(folder, "empty").contains("holds no file"));
+    refused(folder, "empty").says("holds no file");
 }
 
 #[test]
@@ -301,9 +291,5 @@ fn a_text_has_nothing_to_predict() {
         folder,
         "compare --data a.txt --train-length 8 --schemes none --seeds 1, --steps 1 --quiet --out study",
     );
-    let message = refused(folder, "a.txt");
-    says(
-        &message,
-        &["predictions are made for labelled rows, images and series"],
-    );
+    refused(folder, "a.txt").says("predictions are made for labelled rows, images and series");
 }

@@ -8,25 +8,15 @@ use std::process::Command;
 use std::thread;
 use std::time::Instant;
 
-use crate::common::{self, numbers, succeeds, words};
+use crate::common::{self, Says, compare, failed, good_in, numbers, succeeds};
 
 /// A table of so many rows with few and long tokens, so that a large file trains fast.
 fn table(folder: &Path, rows: usize) -> PathBuf {
     let file = folder.join("rows.csv");
     let row = |i: usize| {
         let word = |k: usize| format!("w{:0>900}", (i * k) % 7);
-        let order = if i.is_multiple_of(2) {
-            [1, 2, 3]
-        } else {
-            [3, 2, 1]
-        };
-        format!(
-            "l{},{} {} {} x{i}\n",
-            i % 2,
-            word(order[0]),
-            word(order[1]),
-            word(order[2])
-        )
+        let order = [[1, 2, 3], [3, 2, 1]][i % 2];
+        format!("l{},{} x{i}\n", i % 2, order.map(word).join(" "))
     };
     let rows: String = (0..rows).map(row).collect();
     fs::write(&file, format!("label,text\n{rows}")).unwrap();
@@ -34,10 +24,8 @@ fn table(folder: &Path, rows: usize) -> PathBuf {
 }
 
 fn study(data: &Path, out: &Path) -> Command {
-    let mut command = common::lab();
-    command.args(words("compare --schemes none,learned --seeds 1 --steps 3"));
-    command.args(["--quiet", "--data"]).arg(data);
-    command.arg("--out").arg(out);
+    let mut command = compare("--schemes none,learned --seeds 1 --steps 3 --quiet", out);
+    command.arg("--data").arg(data);
     command
 }
 
@@ -54,8 +42,7 @@ fn data_is_prepared_once_and_made_again_when_it_is_damaged() {
     let (data, out) = (table(folder.path(), 420), folder.path().join("study"));
     assert!(fs::metadata(&data).unwrap().len() > 1 << 20);
     fs::set_permissions(&data, fs::Permissions::from_mode(0o600)).unwrap();
-    let (code, _, stderr) = common::ended(&mut study(&data, &out));
-    assert_eq!((code, stderr.as_str()), (0, ""));
+    assert_eq!(succeeds(&mut study(&data, &out)).1, "");
     let file = out.join("data.prepared");
     let about = fs::metadata(&file).unwrap();
     assert_eq!(about.permissions().mode() & 0o777, 0o600);
@@ -89,8 +76,7 @@ fn data_is_prepared_once_and_made_again_when_it_is_damaged() {
         }
         forget(&out);
         let (_, stderr) = succeeds(&mut study(&data, &out));
-        let named = stderr.contains("data.prepared") && stderr.contains("it is made again");
-        assert!(named && stderr.contains(said), "{said}: {stderr}");
+        stderr.says_all(&["data.prepared", "it is made again", said]);
         assert_eq!(fs::read(&file).unwrap(), whole, "{said}");
         assert_eq!(numbers(&out), unbroken, "{said}");
     }
@@ -98,8 +84,7 @@ fn data_is_prepared_once_and_made_again_when_it_is_damaged() {
     // One that is not there is made without a word.
     fs::remove_file(&file).unwrap();
     forget(&out);
-    let (code, _, stderr) = common::ended(&mut study(&data, &out));
-    assert_eq!((code, stderr.as_str()), (0, ""));
+    assert_eq!(succeeds(&mut study(&data, &out)).1, "");
     assert_eq!(fs::read(&file).unwrap(), whole);
 
     // A worker that meets a damaged one says so and reads the data.
@@ -110,12 +95,10 @@ fn data_is_prepared_once_and_made_again_when_it_is_damaged() {
         }
         fs::remove_file(trial.join("result.json")).unwrap();
         let (_, stderr) = succeeds(common::lab().args(["trial", "--"]).arg(&trial));
-        let named = stderr.contains("data.prepared") && stderr.contains("the data is read");
-        assert!(named, "{stderr}");
+        stderr.says_all(&["data.prepared", "the data is read"]);
     }
     fs::write(&file, &whole).unwrap();
-    let (code, _, stderr) = common::ended(&mut study(&data, &out));
-    assert_eq!((code, stderr.as_str()), (0, ""));
+    assert_eq!(succeeds(&mut study(&data, &out)).1, "");
     assert_eq!(numbers(&out), unbroken);
 
     // The copy itself is still looked at, before any trial is run.
@@ -124,11 +107,7 @@ fn data_is_prepared_once_and_made_again_when_it_is_damaged() {
     let mut bytes = fs::read(&copy).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     fs::write(&copy, bytes).unwrap();
-    let (code, _, stderr) = common::ended(&mut study(&data, &out));
-    assert!(
-        code == 1 && stderr.contains("rows.csv has changed"),
-        "{stderr}"
-    );
+    failed(common::ended(&mut study(&data, &out)), 1).says("rows.csv has changed");
 }
 
 #[test]
@@ -137,7 +116,7 @@ fn a_study_that_is_killed_while_it_prepares_goes_on() {
     let data = table(folder.path(), 420);
     let unbroken = folder.path().join("unbroken");
     let start = Instant::now();
-    assert_eq!(common::ended(&mut study(&data, &unbroken)).0, 0);
+    succeeds(&mut study(&data, &unbroken));
     let whole = start.elapsed();
     let broken = folder.path().join("broken");
     for hundredths in [2, 4, 7, 10, 14, 18, 25] {
@@ -150,15 +129,11 @@ fn a_study_that_is_killed_while_it_prepares_goes_on() {
     fs::create_dir_all(&broken).unwrap();
     // Half of it, under the name that files have until they are whole.
     let half = broken.join(".pe-lab-unfinished-0123456789abcdef");
-    fs::write(
-        &half,
-        &fs::read(unbroken.join("data.prepared")).unwrap()[..9_000],
-    )
-    .unwrap();
+    let prepared = |out: &Path| fs::read(out.join("data.prepared")).unwrap();
+    fs::write(&half, &prepared(&unbroken)[..9_000]).unwrap();
     succeeds(&mut study(&data, &broken));
     assert_eq!(numbers(&broken), numbers(&unbroken));
     assert!(!half.exists());
-    let prepared = |out: &Path| fs::read(out.join("data.prepared")).unwrap();
     assert_eq!(prepared(&broken), prepared(&unbroken));
 }
 
@@ -167,30 +142,20 @@ fn parts_of_a_study_merge_and_small_data_is_not_prepared() {
     let folder = tempfile::tempdir().unwrap();
     let data = table(folder.path(), 420);
     let whole = folder.path().join("whole");
-    assert_eq!(common::ended(&mut study(&data, &whole)).0, 0);
-    let mut merge = common::lab();
-    merge.arg("merge");
-    for part in ["0/2", "1/2"] {
-        let out = folder.path().join(part.replace('/', "of"));
-        succeeds(study(&data, &out).args(["--shard", part]));
-        merge.arg(out);
+    succeeds(&mut study(&data, &whole));
+    for part in 0..2 {
+        let out = folder.path().join(format!("part-{part}"));
+        succeeds(study(&data, &out).args(["--shard", &format!("{part}/2")]));
     }
-    let merged = folder.path().join("merged");
-    succeeds(merge.arg("--out").arg(&merged));
-    assert_eq!(numbers(&merged), numbers(&whole));
-    succeeds(common::lab().arg("report").arg(&merged));
-    let mut predict = common::lab();
-    predict
-        .arg("predict")
-        .arg(&data)
-        .arg("--study")
-        .arg(&merged);
-    let (stdout, _) = succeeds(&mut predict);
+    good_in(folder.path(), "merge part-0 part-1 --out merged");
+    assert_eq!(numbers(&folder.path().join("merged")), numbers(&whole));
+    good_in(folder.path(), "report merged");
+    let (stdout, _) = good_in(folder.path(), "predict rows.csv --study merged");
     assert_eq!(stdout.lines().count(), 421);
 
     let small = folder.path().join("small");
     fs::create_dir(&small).unwrap();
     let data = table(&small, 60);
-    assert_eq!(common::ended(&mut study(&data, &small.join("study"))).0, 0);
+    succeeds(&mut study(&data, &small.join("study")));
     assert!(!small.join("study/data.prepared").exists());
 }

@@ -2,20 +2,21 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
-use crate::common::{SMALL, ended, json, lab, refused, says, well, words};
+use crate::common::{self, Ended, SMALL, Says, ended, failed, json, measured, rows, train, well};
 
-fn run(arguments: &[&str], out: &Path) -> (i32, String, String) {
-    ended(lab().arg("train").args(arguments).arg("--out").arg(out))
+fn run(flags: &str, out: &Path) -> Ended {
+    ended(&mut train(flags, out))
 }
 
 #[test]
 fn a_training_prints_plain_lines_into_a_pipe_and_its_scores() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("training");
-    let arguments = ["--task", "reverse", "--scheme", "learned", "--steps", "60"];
-    let arguments = [&arguments[..], &SMALL].concat();
+    let arguments = format!(
+        "--task reverse --scheme learned --steps 60 {}",
+        SMALL.join(" ")
+    );
     let (stdout, stderr) = well(run(&arguments, &out));
     assert!(!stdout.contains('\u{1b}') && !stderr.contains('\u{1b}'));
     let steps: Vec<&str> = stdout.lines().filter(|l| l.starts_with("step")).collect();
@@ -30,13 +31,13 @@ fn a_training_prints_plain_lines_into_a_pipe_and_its_scores() {
     for (line, begin) in steps.iter().zip(begins) {
         assert!(line.starts_with(begin), "{stdout}");
     }
-    says(&stdout, &["    80 ", "beyond training"]);
+    stdout.says_all(&["    80 ", "beyond training"]);
     let result = json(&out.join("result.json"));
     assert_eq!(result["spec"]["steps"], 60);
     assert!(out.join("checkpoint/model-1.bpk").exists());
 
-    refused(run(&["--resume"], &out), 2, &["is finished"]);
-    refused(run(&arguments, &out), 2, &["go on with --resume"]);
+    failed(run("--resume", &out), 2).says("is finished");
+    failed(run(&arguments, &out), 2).says("go on with --resume");
 }
 
 #[cfg(unix)]
@@ -47,22 +48,12 @@ fn a_stopped_training_says_how_to_go_on_and_goes_on() {
 
     let folder = tempfile::tempdir().unwrap();
     let (out, whole) = (folder.path().join("a"), folder.path().join("b"));
-    let arguments = [&SMALL[..], &["--task", "reverse", "--steps", "170"]].concat();
+    let arguments = format!("--task reverse --steps 170 {}", SMALL.join(" "));
     for signal in ["-INT", "-KILL"] {
         let resume = signal == "-KILL";
-        let mut command = lab();
-        command.arg("train");
-        match resume {
-            true => command.arg("--resume"),
-            false => command.args(&arguments),
-        };
-        let mut child = command
-            .arg("--out")
-            .arg(&out)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = train(if resume { "--resume" } else { &arguments }, &out);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
         let mut told = BufReader::new(child.stdout.take().unwrap()).lines();
         // After the second 50 steps the checkpoint of the first is there.
         let lines = told.by_ref().map(Result::unwrap);
@@ -73,8 +64,7 @@ fn a_stopped_training_says_how_to_go_on_and_goes_on() {
         let steps: [&str; 2] = if resume { ["150", "170"] } else { ["100"; 2] };
         let step = line.split_whitespace().nth(1).unwrap();
         assert!(steps.contains(&step), "{line}");
-        let id = child.id().to_string();
-        Command::new("kill").args([signal, &id]).status().unwrap();
+        common::send(signal, &child.id().to_string());
         let output = child.wait_with_output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         if resume {
@@ -85,18 +75,11 @@ fn a_stopped_training_says_how_to_go_on_and_goes_on() {
         } else {
             assert_eq!(output.status.code(), Some(1), "{stderr}");
             let how = format!("`pe-lab train --resume --out {}` goes on", out.display());
-            assert!(stderr.contains(&how), "{stderr}");
+            stderr.says(&how);
         }
     }
-    well(run(&["--resume"], &out));
+    well(run("--resume", &out));
     assert_eq!(run(&arguments, &whole).0, 0);
-    let measured = |folder: &Path| {
-        let mut result = json(&folder.join("result.json"));
-        result["outcome"]["finished"]["timing"].take();
-        // It is of the times too.
-        result["digest"].take();
-        result
-    };
     assert_eq!(measured(&out), measured(&whole));
 }
 
@@ -104,26 +87,25 @@ fn a_stopped_training_says_how_to_go_on_and_goes_on() {
 fn wrong_use_exits_with_2_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("x");
-    for (arguments, said) in [
-        ("--task sorting", "there is no task `sorting`"),
-        ("--scheme cosine", "there is no scheme `cosine`"),
-        (
-            "--task all",
-            "train runs one task with one scheme and one seed",
-        ),
-        ("--steps 0", "0 steps were asked for"),
-        ("--seed -1", "unexpected argument"),
-        ("--resume", "holds no training to go on with"),
-        ("--resume --steps 5", "cannot be used with"),
-        ("--device gpu", "there is no device `gpu`"),
-    ] {
-        let (code, stdout, stderr) = run(&words(arguments), &out);
+    for [arguments, said] in rows(
+        "
+        --task sorting     | there is no task `sorting`
+        --scheme cosine    | there is no scheme `cosine`
+        --task all         | train runs one task with one scheme and one seed
+        --steps 0          | 0 steps were asked for
+        --seed -1          | unexpected argument
+        --resume           | holds no training to go on with
+        --resume --steps 5 | cannot be used with
+        --device gpu       | there is no device `gpu`
+        ",
+    ) {
+        let (code, stdout, stderr) = run(arguments, &out);
         assert_eq!(code, 2, "{arguments:?}: {stderr}");
-        assert!(stderr.contains(said), "{arguments:?}: {stderr}");
+        stderr.says(said);
         assert_eq!(stdout, "", "{arguments:?}");
         assert!(!out.exists(), "{arguments:?}");
     }
     fs::create_dir(&out).unwrap();
     fs::write(out.join("thesis.txt"), "mine").unwrap();
-    refused(run(&["--steps", "2"], &out), 2, &["is not empty"]);
+    failed(run("--steps 2", &out), 2).says("is not empty");
 }

@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Ended, SMALL, compare, digits, ended, refused, says, succeeds, well};
+use crate::common::{
+    Ended, SMALL, Says, compare, digits, ended, failed, names, rows, succeeds, well, words,
+};
 use pe_lab::ask::{StudySpec, Tasks, TrialSpec};
 use pe_lab::folder::{StudyFolder, read_json};
 use pe_lab::run::{Crew, Progress, Stop};
@@ -29,9 +31,8 @@ fn spec(out: &Path) -> StudySpec {
 
 /// The folders of trials whose name ends like this.
 fn trials(out: &Path, end: &str) -> usize {
-    let trials = fs::read_dir(out.join("trials")).unwrap();
-    let names = trials.map(|trial| trial.unwrap().file_name().to_string_lossy().into_owned());
-    names.filter(|name| name.ends_with(end)).count()
+    let names = names(&out.join("trials"));
+    names.iter().filter(|name| name.ends_with(end)).count()
 }
 
 /// The older result is of a training for another number of steps in the same folder.
@@ -63,24 +64,23 @@ fn every_scheme_is_tuned_with_the_same_rates_and_the_report_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
     let (stdout, stderr) = good(&tiny("--schemes none --tune 2 --details"), &out);
-    assert!(stderr.contains("2 trainings at seed 101"), "{stderr}");
-    assert!(stderr.contains("among 0.00075, 0.0015"), "{stderr}");
-    says(&stderr, &["learning rate of none on digits: 0.00"]);
-    says(&stdout, &["was chosen for each task among 2"]);
+    stderr.says_all(&[
+        "2 trainings at seed 101",
+        "among 0.00075, 0.0015",
+        "learning rate of none on digits: 0.00",
+    ]);
+    stdout.says("was chosen for each task among 2");
     // Of two rates each is an end.
-    let words: Vec<&str> = stdout.split_whitespace().collect();
-    assert!(
-        words.join(" ").contains("a rate beyond them may be better"),
-        "{stdout}"
-    );
+    words(&stdout)
+        .join(" ")
+        .says("a rate beyond them may be better");
     let tune = spec(&out).tune.unwrap();
     let chosen = tune.chosen_for("digits", "none").unwrap();
     let losses: Vec<f64> = chosen.losses.iter().map(|loss| loss.unwrap()).collect();
     let lowest = if losses[0] <= losses[1] { 0 } else { 1 };
     assert_eq!(chosen.rate, tune.rates[lowest]);
     // The rate is in the trial itself, and the trainings that chose are not reported.
-    let tasks = pe_lab::ask::Tasks::default();
-    let trial = &spec(&out).trials(&tasks).unwrap()[0];
+    let trial = &spec(&out).trials(&Tasks::default()).unwrap()[0];
     assert_eq!(trial.recipe.learning_rate, chosen.rate);
     assert_eq!(
         (trials(&out, "-rate-0.00075"), trials(&out, "-rate-0.0015")),
@@ -89,18 +89,18 @@ fn every_scheme_is_tuned_with_the_same_rates_and_the_report_says_so() {
     let csv = fs::read_to_string(out.join("results.csv")).unwrap();
     assert!(!csv.contains(",101,"), "{csv}");
     let page = fs::read_to_string(out.join("report.html")).unwrap();
-    assert!(page.contains("What each scheme got"));
+    page.says("What each scheme got");
 
     // Nothing is trained twice, and a scheme that is added is tuned like the first.
     let (_, stderr) = good("", &out);
-    assert!(stderr.contains("0 trainings at seed 101"), "{stderr}");
+    stderr.says("0 trainings at seed 101");
     good("--schemes rotary", &out);
     let grown = spec(&out).tune.unwrap();
     assert_eq!(grown.chosen_for("digits", "none"), Some(chosen));
     assert_eq!((grown.chosen.len(), trials(&out, "-rate-0.0015")), (2, 2));
 
     // Other rates are another study, and so is none.
-    refused(asked("--tune 3", &out), 2, &["it differs in: tune"]);
+    failed(asked("--tune 3", &out), 2).says("it differs in: tune");
     // Its own plan runs it again.
     let again = folder.path().join("again");
     let plan = out.join("study.toml");
@@ -120,22 +120,14 @@ fn a_budget_chooses_or_is_refused() {
         let flags = format!("--schemes none --budget {budget}");
         ended(&mut digits(&flags, &out))
     };
-    refused(
-        asked("1s --steps 100000"),
-        2,
-        &["3 seeds and 100 % of the steps"],
-    );
+    failed(asked("1s --steps 100000"), 2).says("3 seeds and 100 % of the steps");
     assert!(!out.exists());
-    refused(asked("soon"), 2, &["write 90s, 30m or 1.5h"]);
-    refused(
-        asked("1h --steps 3 --seeds 2"),
-        2,
-        &["at most one of --seeds and --steps"],
-    );
+    failed(asked("soon"), 2).says("write 90s, 30m or 1.5h");
+    failed(asked("1h --steps 3 --seeds 2"), 2).says("at most one of --seeds and --steps");
     let (_, stderr) = well(asked("10h --steps 3"));
-    says(&stderr, &["buys 12 seeds and 100 % of the steps"]);
+    stderr.says("buys 12 seeds and 100 % of the steps");
     assert_eq!(spec(&out).seeds.len(), 12);
-    refused(asked("10h"), 2, &["holds one already"]);
+    failed(asked("10h"), 2).says("holds one already");
 }
 
 #[test]
@@ -147,13 +139,13 @@ fn recipes_of_layers_and_sizes_come_from_flags() {
     let study = format!("--tasks digits --seeds 1 --steps 3 --schemes {recipes} {sizes}");
     let (stdout, _) = good(&study.replace(", ", ","), &out);
     let spec = spec(&out);
-    let names = [
+    let recipes = [
         "rotary(base=500000,share=0.5)",
         "rotary(window=4,global_every=2)",
         "t5(nope_every=3)",
     ];
-    assert_eq!(spec.schemes, names);
-    assert!(names.iter().all(|name| stdout.contains(name)), "{stdout}");
+    assert_eq!(spec.schemes, recipes);
+    stdout.says_all(&recipes);
     let model = &spec.model;
     assert_eq!(
         (model.d_model, model.layers, model.heads, model.d_ff),
@@ -165,17 +157,17 @@ fn recipes_of_layers_and_sizes_come_from_flags() {
     );
     // A study file says the same, and other sizes are another study.
     let (_, stderr) = good("", &out);
-    assert!(stderr.contains("3 of them are there already"), "{stderr}");
-    refused(asked("--layers 4", &out), 2, &["it differs in: model"]);
-    for (scheme, said) in [
-        ("rotary(share=0.3)", "a multiple of 0.125"),
-        ("rotary(nope_every=4)", "the model has 2 layers"),
-        ("rotary(bse=4)", "did you mean `base`?"),
-    ] {
+    stderr.says("3 of them are there already");
+    failed(asked("--layers 4", &out), 2).says("it differs in: model");
+    for [scheme, said] in rows(
+        "
+        rotary(share=0.3)    | a multiple of 0.125
+        rotary(nope_every=4) | the model has 2 layers
+        rotary(bse=4)        | did you mean `base`?
+        ",
+    ) {
         let flags = format!("--tasks digits --schemes {scheme}");
-        let (code, _, stderr) = asked(&flags, &folder.path().join("wrong"));
-        assert_eq!(code, 2);
-        assert!(stderr.contains(said), "{scheme}: {stderr}");
+        failed(asked(&flags, &folder.path().join("wrong")), 2).says(said);
     }
 }
 

@@ -1,4 +1,4 @@
-use pe_burn::{AlibiShape, Formula, PositionalConfig};
+use pe_burn::{Formula, PositionalConfig};
 
 use super::super::built_in::REFUSED;
 use super::*;
@@ -44,21 +44,6 @@ fn a_scheme_that_differs_from_the_library_default_of_its_name_says_so() {
         let says_so = Scheme::description(name).contains("; here ");
         assert_eq!(says_so, ours != Encoding::new(default), "{name}");
     }
-}
-
-#[test]
-fn alibi_says_that_it_is_a_variant() {
-    let alibi = Scheme::by_name("alibi", &ModelSpec::default(), 22).unwrap();
-    let Some(PositionalConfig::Alibi(config)) = alibi.encoding.downcast() else {
-        panic!("{alibi:?}")
-    };
-    assert_eq!(config.shape, AlibiShape::HalfStep);
-    let description = Scheme::description("alibi");
-    assert!(
-        description.contains("here a variant, not the paper's own")
-            && description.contains("half a step farther"),
-        "{description}"
-    );
 }
 
 /// The length is that of the training and not that of the longest test, and another base keeps it.

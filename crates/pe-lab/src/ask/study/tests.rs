@@ -53,7 +53,8 @@ fn wrong_use_is_named() {
         seeds = [3, 3]                       | `3` is named twice
         steps = 0                            | 0 steps were asked for `digits`
         steps = { reverse = 5 }              | `reverse`, which is not in the study
-        schemes = ['rotary(nope_every=4)']   | the model has 2 layers
+        schemes = ['rotary(nope_every=4)']   | `nope_every` is 4, and the model has 2 layers … --layers 4
+        schemes = ['rotary(global_every=2)'] | name the `window`
         schemes = ['rotary(base=5, share=1)', 'rotary(share=1.0,base=5)'] | `rotary(base=5,share=1)` is named twice
         device = 'x'                         | no device `x`
         model = { heads = 5 }                | d_model 64 is not a multiple of the 5 heads

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::*;
+use crate::common::succeeds;
 
 fn changed(file: &Path) -> SystemTime {
     fs::metadata(file).unwrap().modified().unwrap()
@@ -12,8 +13,8 @@ fn changed(file: &Path) -> SystemTime {
 fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let (stdout, stderr) = well(run(&tiny(&["--details"]), Some(&out)));
-    says(&stdout, &["Verdict", "(floor)"]);
+    let (stdout, stderr) = well(tiny("--details", &out));
+    stdout.says_all(&["Verdict", "(floor)"]);
     assert!(
         !stdout.contains('\u{1b}') && !stderr.contains('\u{1b}'),
         "no colours in a pipe"
@@ -54,9 +55,9 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
     // Again: nothing is trained, and the numbers are the same.
     let result = out.join("trials/digits-learned-1/result.json");
     let before = changed(&result);
-    let (code, again, stderr) = run(&tiny(&["--details"]), Some(&out));
+    let (code, again, stderr) = tiny("--details", &out);
     assert_eq!((code, &again), (0, &stdout));
-    says(&stderr, &["2 of the trials were there already"]);
+    stderr.says("2 of the trials were there already");
     assert_eq!(changed(&result), before);
 
     // A trial that is gone is run again, alone.
@@ -68,7 +69,7 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
         rows.collect()
     };
     fs::remove_file(&result).unwrap();
-    assert_eq!(run(&tiny(&[]), Some(&out)).0, 0);
+    assert_eq!(tiny("", &out).0, 0);
     assert!(result.exists());
     assert_eq!(
         changed(&out.join("trials/digits-none-1/result.json")),
@@ -81,19 +82,18 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
     for file in ["results.csv", "summary.json", "bars-digits.svg"] {
         fs::remove_file(out.join(file)).unwrap();
     }
-    let out_name = out.to_string_lossy().into_owned();
-    let (reported, _) = well(run(&["report", &out_name], None));
+    let (reported, _) = well(ended(&mut report(&out)));
     let table = |text: &str| {
         let lines = text.lines().filter(|line| !line.starts_with("wrote"));
         lines.map(str::to_string).collect::<Vec<_>>()
     };
-    assert_eq!(table(&reported), table(&run(&tiny(&[]), Some(&out)).1));
+    assert_eq!(table(&reported), table(&tiny("", &out).1));
     assert!(out.join("bars-digits.svg").exists());
 
     // The study again from the file that it left, elsewhere: the same numbers.
     let elsewhere = folder.path().join("elsewhere");
-    let plan = out.join("study.toml").to_string_lossy().into_owned();
-    well(run(&["compare", "--study", &plan], Some(&elsewhere)));
+    let plan = out.join("study.toml");
+    well(study(&format!("--study {}", plan.display()), &elsewhere));
     let csv_elsewhere = fs::read_to_string(elsewhere.join("results.csv")).unwrap();
     assert_eq!(scores(&csv_elsewhere), scores(&csv));
 
@@ -101,12 +101,8 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
     let other = folder.path().join("other.toml");
     let text = fs::read_to_string(&plan).unwrap();
     fs::write(&other, text.replace("batch_size = 64", "batch_size = 8")).unwrap();
-    let name = other.to_string_lossy().into_owned();
-    refused(
-        run(&["compare", "--study", &name], Some(&out)),
-        2,
-        &["holds another study (it differs in: recipe)"],
-    );
+    let flags = format!("--study {}", other.display());
+    failed(study(&flags, &out), 2).says("holds another study (it differs in: recipe)");
     assert_eq!(
         fs::read_to_string(out.join("results.csv")).unwrap(),
         csv_again
@@ -117,98 +113,69 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
 fn results_of_other_numbers_are_never_mixed() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    assert_eq!(run(&tiny(&[]), Some(&out)).0, 0);
+    assert_eq!(tiny("", &out).0, 0);
     // A study whose numbers are of another generation.
     let older = |json: &mut Value| json["versions"]["numbers"] = 0.into();
     edit_sealed(&out.join("trials/digits-none-1/result.json"), older);
-    refused(
-        run(&tiny(&[]), Some(&out)),
-        1,
-        &["numbers 0", "their numbers differ"],
-    );
+    failed(tiny("", &out), 1).says_all(&["numbers 0", "their numbers differ"]);
     let mut spec = json(&out.join("study.json"));
     older(&mut spec);
     fs::write(out.join("study.json"), spec.to_string()).unwrap();
-    refused(
-        run(&tiny(&[]), Some(&out)),
-        2,
-        &["versions: it was made by pe-lab", "numbers 0, and this is"],
-    );
+    failed(tiny("", &out), 2)
+        .says_all(&["versions: it was made by pe-lab", "numbers 0, and this is"]);
 }
 
 #[test]
 fn a_study_stops_at_the_look_that_decides_it() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let study = words("compare --tasks digits --until decided --details");
-    let study = [&study[..], &SMALL].concat();
+    let until = "--until decided --details --schemes none,sinusoidal";
     // After one step nothing is known of digits: no look decides, and every seed is run.
-    let blind = words("--schemes none,sinusoidal --steps 1 --seeds 4");
-    let (stdout, _) = well(run(&[&study[..], &blind].concat(), Some(&out)));
-    says(
-        &stdout,
-        &["4 seeds, the last planned look", "(3 and 4 seeds)"],
-    );
+    let blind = format!("{until} --steps 1 --seeds 4");
+    let (stdout, _) = succeeds(&mut digits(&blind, &out));
+    stdout.says_all(&["4 seeds, the last planned look", "(3 and 4 seeds)"]);
     assert!(out.join("trials/digits-none-4/result.json").exists());
     // Positions tell digits apart after some steps, and three seeds show it.
     let out = folder.path().join("clear");
-    let clear = "--schemes none,sinusoidal --steps 300 --lr 0.008 --batch-size 32";
-    let clear: Vec<&str> = clear.split(' ').collect();
-    let clear = [&study[..], &clear[..]].concat();
-    let (stdout, _) = well(run(&clear, Some(&out)));
+    let clear = format!("{until} --steps 300 --lr 0.008 --batch-size 32");
+    let (stdout, _) = succeeds(&mut digits(&clear, &out));
     let verdict = stdout.split("Verdict").nth(1).unwrap();
-    says(verdict, &["sinusoidal is best of the two on digits"]);
-    says(verdict, &["Decided after", "of up to 12 seeds"]);
+    verdict.says("sinusoidal is best of the two on digits");
+    verdict.says_all(&["Decided after", "of up to 12 seeds"]);
     assert!(!out.join("trials/digits-none-12/result.json").exists());
     // Again, and as a report alone: the same look, and no trial is missed.
-    let (code, again, stderr) = run(&clear, Some(&out));
-    assert_eq!((code, again), (0, stdout.clone()), "{stderr}");
-    let name = out.to_string_lossy().into_owned();
-    let (report, _) = well(run(&["report", &name, "--details"], None));
-    assert!(report.contains(verdict.lines().nth(1).unwrap()), "{report}");
-    refused(
-        run(&["compare", "--until", "bored"], Some(&out)),
-        2,
-        &["decided"],
-    );
+    assert_eq!(succeeds(&mut digits(&clear, &out)).0, stdout);
+    let (report, _) = succeeds(report(&out).arg("--details"));
+    report.says(verdict.lines().nth(1).unwrap());
+    failed(study("--until bored", &out), 2).says("decided");
 }
 
 #[test]
 fn a_study_file_is_read_and_its_faults_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("mine.toml");
-    let name = file.to_string_lossy().into_owned();
+    let mine = format!("--study {}", file.display());
     let out = folder.path().join("out");
-    for (text, said) in [
-        ("schemes = [\"none\"]\nseed = 3", "unknown field `seed`"),
-        (
-            "steps = { sorting = 3 }",
-            "`sorting`, which is not in the study",
-        ),
-        ("[model]\nheads = 5", "not a multiple of the 5 heads"),
-        ("[recipe]\nlearning_rate = -1.0", "learning_rate is -1"),
-        ("data = \"none.csv\"", "none.csv"),
-    ] {
+    for [text, said] in rows(
+        "
+        schemes = ['none']⏎seed = 3      | unknown field `seed`
+        steps = { sorting = 3 }          | `sorting`, which is not in the study
+        [model]⏎heads = 5                | not a multiple of the 5 heads
+        [recipe]⏎learning_rate = -1.0    | learning_rate is -1
+        data = 'none.csv'                | none.csv
+        ",
+    ) {
         fs::write(&file, text).unwrap();
-        let (code, _, stderr) = run(&["compare", "--study", &name], Some(&out));
-        assert!(code == 2 || text.starts_with("data"), "{text}: {stderr}");
-        assert!(code != 0 && stderr.contains(said), "{text}: {stderr}");
+        failed(study(&mine, &out), 2).says(said);
         assert!(!out.exists(), "{text}");
     }
-    refused(
-        run(&["compare", "--study", "/no/such.toml"], Some(&out)),
-        2,
-        &["/no/such.toml: No such file"],
-    );
+    failed(study("--study /no/such.toml", &out), 2).says("/no/such.toml: No such file");
     fs::write(
         &file,
         "schemes = [\"none\"]\ntasks = [\"digits\"]\nseeds = [7]\nsteps = 2\n[model]\nlayers = 1\n",
     )
     .unwrap();
-    well(run(
-        &["compare", "--study", &name, "--schemes", "learned"],
-        Some(&out),
-    ));
+    well(study(&format!("{mine} --schemes learned"), &out));
     assert!(out.join("trials/digits-learned-7/result.json").exists());
 }
 
@@ -216,8 +183,8 @@ fn a_study_file_is_read_and_its_faults_are_named() {
 fn impossible_results_are_refused_and_a_lost_spec_is_written_again() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let name = out.to_string_lossy().into_owned();
-    assert_eq!(run(&tiny(&[]), Some(&out)).0, 0);
+    let report = || ended(&mut report(&out));
+    assert_eq!(tiny("", &out).0, 0);
     let file = out.join("trials/digits-none-1/result.json");
     let whole = fs::read_to_string(&file).unwrap();
     let scores = json(&file)["outcome"]["finished"]["scores"].take();
@@ -238,16 +205,12 @@ fn impossible_results_are_refused_and_a_lost_spec_is_written_again() {
         (whole[..100].to_string(), "EOF"),
     ] {
         fs::write(&file, text).unwrap();
-        refused(
-            run(&["report", &name], None),
-            1,
-            &[said, "delete it and run again"],
-        );
+        failed(report(), 1).says_all(&[said, "delete it and run again"]);
     }
     fs::write(&file, whole).unwrap();
     fs::remove_file(out.join("study.json")).unwrap();
-    let (_, stderr) = well(run(&tiny(&[]), Some(&out)));
-    says(&stderr, &["2 of the trials were there already"]);
+    let (_, stderr) = well(tiny("", &out));
+    stderr.says("2 of the trials were there already");
     // A damaged encoding is named, and costs its picture alone.
     let file = out.join("trials/digits-learned-1/encoding.csv");
     let whole = fs::read_to_string(&file).unwrap();
@@ -267,13 +230,13 @@ fn impossible_results_are_refused_and_a_lost_spec_is_written_again() {
             Some(content) => fs::write(&file, content).unwrap(),
             None => fs::remove_file(&file).unwrap(),
         }
-        let (_, stderr) = well(run(&["report", &name], None));
-        says(&stderr, &[said, "encoding.csv"]);
+        let (_, stderr) = well(report());
+        stderr.says_all(&[said, "encoding.csv"]);
         let page = fs::read_to_string(out.join("report.html")).unwrap();
         assert!(page.contains(said) && !picture(&page));
     }
     fs::write(&file, whole).unwrap();
-    let (code, _, stderr) = run(&["report", &name], None);
+    let (code, _, stderr) = report();
     assert!(code == 0 && !stderr.contains("encoding.csv"), "{stderr}");
 }
 
@@ -282,10 +245,10 @@ fn a_trial_that_breaks_is_reported_and_the_others_go_on() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
     // The first run lays the folders out; then one trial's place is taken by a file.
-    assert_eq!(run(&tiny(&[]), Some(&out)).0, 0);
+    assert_eq!(tiny("", &out).0, 0);
     let learned = out.join("trials/digits-learned-1/result.json");
     fs::remove_file(&learned).unwrap();
     fs::create_dir(&learned).unwrap();
     fs::write(learned.join("in-the-way"), "").unwrap();
-    refused(run(&tiny(&[]), Some(&out)), 1, &["result.json"]);
+    failed(tiny("", &out), 1).says("result.json");
 }

@@ -7,7 +7,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{self, edit_sealed, json, refused, says, succeeds, well, words};
+use crate::common::{
+    self, Ended, SMALL, Says, edit_sealed, ended, failed, json, rows as table, succeeds, well,
+    words,
+};
 use crate::rows;
 use pe_lab::folder::Entry;
 use pe_lab::run::{Lock, TrialResult};
@@ -22,18 +25,21 @@ fn study_of(schemes: &str, seeds: &str, out: &Path) -> Command {
     common::digits(&flags, out)
 }
 
-fn report(out: &Path) -> (i32, String, String) {
-    common::ended(common::lab().arg("report").arg(out))
+fn report(out: &Path) -> Ended {
+    ended(&mut common::report(out))
 }
 
-fn training(out: &Path, steps: &str) -> (i32, String, String) {
-    let mut command = common::lab();
-    command.args(["train", "--scheme", "learned", "--steps", steps, "--out"]);
-    common::ended(command.arg(out).args(common::SMALL))
+fn merge(part: &Path, to: &Path) -> Ended {
+    ended(&mut common::merge(&[part], to))
 }
 
-fn resume(out: &Path) -> (i32, String, String) {
-    common::ended(common::lab().args(["train", "--resume", "--out"]).arg(out))
+fn training(out: &Path, steps: &str) -> Ended {
+    let flags = format!("--scheme learned --steps {steps} {}", SMALL.join(" "));
+    ended(&mut common::train(&flags, out))
+}
+
+fn resume(out: &Path) -> Ended {
+    ended(&mut common::resume(out))
 }
 
 fn edit(file: &Path, edit: impl FnOnce(&mut Value)) {
@@ -65,20 +71,15 @@ fn an_edited_result_is_refused_and_named_and_an_old_one_is_read() {
     ];
     for change in edits {
         edit(&file, change);
-        for (code, _, stderr) in [report(&out), common::ended(&mut study(&out))] {
-            assert_eq!(code, 1, "{stderr}");
-            let named = stderr.contains("digits-none-1") && stderr.contains("result.json");
-            assert!(
-                named && stderr.contains("not as it was written"),
-                "{stderr}"
-            );
+        for end in [report(&out), ended(&mut study(&out))] {
+            failed(end, 1).says_all(&["digits-none-1", "result.json", "not as it was written"]);
         }
         fs::write(&file, &whole).unwrap();
     }
     edit(&file, |result| {
         drop(result.as_object_mut().unwrap().remove("digest"))
     });
-    refused(report(&out), 1, &["its digest is missing"]);
+    failed(report(&out), 1).says("its digest is missing");
 
     // Written in another way it is the same.
     fs::write(&file, &whole).unwrap();
@@ -93,40 +94,21 @@ fn an_edited_result_is_refused_and_named_and_an_old_one_is_read() {
     };
     other.write(&Entry::named(&file)).unwrap();
     let whole = folder.path().join("whole");
-    let merged = common::ended(
-        common::lab()
-            .arg("merge")
-            .arg(&out)
-            .arg("--out")
-            .arg(&whole),
-    );
-    for (code, _, stderr) in [report(&out), merged] {
-        assert_eq!(code, 0, "{stderr}");
-        says(&stderr, &["different versions of the code"]);
-        assert!(stderr.contains("1 by 0123456789abcdef"), "{stderr}");
+    for end in [report(&out), merge(&out, &whole)] {
+        well(end)
+            .1
+            .says_all(&["different versions of the code", "1 by 0123456789abcdef"]);
     }
     let page = fs::read_to_string(whole.join("report.html")).unwrap();
-    assert!(page.contains("1 result of the code 0123456789abcdef"));
+    page.says("1 result of the code 0123456789abcdef");
     // A part with other numbers is no part of it, whatever code it names.
     let mut other = other;
     if let pe_lab::run::Outcome::Finished(measures) = &mut other.outcome {
         measures.parameters += 1;
     }
     other.write(&Entry::named(&file)).unwrap();
-    let merge = common::ended(
-        common::lab()
-            .arg("merge")
-            .arg(&out)
-            .arg("--out")
-            .arg(&whole),
-    );
-    assert!(
-        merge.0 == 2
-            && merge
-                .2
-                .contains("differ, as those of two kinds of processors may"),
-        "{merge:?}"
-    );
+    let told = failed(merge(&out, &whole), 2);
+    told.says("differ, as those of two kinds of processors may");
 }
 
 #[test]
@@ -137,7 +119,7 @@ fn a_damaged_study_is_an_error_that_names_the_file() {
     let cut = &spec[..spec.len() / 2];
     for damaged in ["", " \n", "{}", "[]", "null", cut] {
         fs::write(out.join("study.json"), damaged).unwrap();
-        for (code, stdout, stderr) in [report(&out), common::ended(&mut study(&out))] {
+        for (code, stdout, stderr) in [report(&out), ended(&mut study(&out))] {
             assert!((1..=2).contains(&code), "{damaged:?}: {code} {stderr}");
             let said = stderr.contains("study.json");
             assert!(said && stdout.is_empty(), "{damaged:?}: {stderr}");
@@ -154,14 +136,13 @@ fn a_damaged_study_is_an_error_that_names_the_file() {
         let (code, _, stderr) = report(&out);
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
         assert!(code == 1 && stderr.contains(&name), "{stderr}");
-        assert!(stderr.contains("delete it and run again"), "{stderr}");
+        stderr.says("delete it and run again");
         // A file without an end, and one that nobody writes to.
         #[cfg(unix)]
         for target in ["/dev/zero", "/dev/tty"] {
             fs::remove_file(file).unwrap();
             std::os::unix::fs::symlink(target, file).unwrap();
-            let (code, _, stderr) = report(&out);
-            assert!(code == 1 && stderr.contains("it is no file"), "{stderr}");
+            failed(report(&out), 1).says("it is no file");
         }
         fs::remove_file(file).unwrap();
         fs::write(file, whole).unwrap();
@@ -169,38 +150,23 @@ fn a_damaged_study_is_an_error_that_names_the_file() {
     assert_eq!(report(&out).0, 0);
 }
 
-type Wrong = (&'static str, &'static str, fn() -> Value, &'static str);
-
 /// What is wrong with a model or a recipe, and what is said about it.
-const WRONG: [Wrong; 7] = [
-    (
-        "model",
-        "heads",
-        || json!(5),
-        "is not a multiple of the 5 heads",
-    ),
-    ("model", "heads", || json!(0), "heads is 0"),
-    ("model", "d_model", || json!(0), "d_model is 0"),
-    (
-        "model",
-        "d_ff",
-        || json!(1u64 << 40),
-        "d_ff is 1099511627776",
-    ),
-    (
-        "recipe",
-        "batch_size",
-        || json!(1_000_000_000),
-        "batch_size is 1000000000",
-    ),
-    ("recipe", "batch_size", || json!(0), "batch_size is 0"),
-    (
-        "recipe",
-        "learning_rate",
-        || json!(-1.0),
-        "learning_rate is -1",
-    ),
-];
+const WRONG: &str = "
+    model  | heads         | 5             | is not a multiple of the 5 heads
+    model  | heads         | 0             | heads is 0
+    model  | d_model       | 0             | d_model is 0
+    model  | d_ff          | 1099511627776 | d_ff is 1099511627776
+    recipe | batch_size    | 1000000000    | batch_size is 1000000000
+    recipe | batch_size    | 0             | batch_size is 0
+    recipe | learning_rate | -1.0          | learning_rate is -1
+";
+
+/// Puts a value, written as JSON, into a part of a file.
+fn put(file: &Path, part: &str, name: &str, value: &str) {
+    edit(file, |spec| {
+        spec[part][name] = serde_json::from_str(value).unwrap()
+    });
+}
 
 #[test]
 fn a_study_that_no_plan_makes_is_refused() {
@@ -208,26 +174,16 @@ fn a_study_that_no_plan_makes_is_refused() {
     let (out, _) = finished(folder.path());
     let file = out.join("study.json");
     let whole = fs::read(&file).unwrap();
-    for (field, name, value, said) in WRONG {
-        edit(&file, |spec| spec[field][name] = value());
-        let (code, _, stderr) = report(&out);
-        assert_eq!(code, 2, "{field}.{name}: {stderr}");
-        assert!(stderr.contains(said), "{field}.{name}: {stderr}");
+    for [part, name, value, said] in table(WRONG) {
+        put(&file, part, name, value);
+        failed(report(&out), 2).says(said);
         fs::write(&file, &whole).unwrap();
     }
     edit(&file, |spec| spec["tasks"][0]["steps"] = json!(1u64 << 63));
-    let (code, _, stderr) = report(&out);
-    assert!(
-        code == 2 && stderr.contains("9223372036854775808 steps"),
-        "{stderr}"
-    );
+    failed(report(&out), 2).says("9223372036854775808 steps");
     fs::write(&file, &whole).unwrap();
     edit(&file, |spec| spec["schemes"] = json!(["none", "none"]));
-    let (code, _, stderr) = report(&out);
-    assert!(
-        code == 2 && stderr.contains("`none` is named twice"),
-        "{stderr}"
-    );
+    failed(report(&out), 2).says("`none` is named twice");
 }
 
 #[test]
@@ -245,19 +201,18 @@ fn one_process_at_a_time_works_in_a_folder_also_when_its_lock_was_deleted() {
             if deleted {
                 fs::remove_file(&file).unwrap();
             }
-            let (code, _, stderr) = match name {
-                "study.lock" => common::ended(&mut study(place)),
+            let end = match name {
+                "study.lock" => ended(&mut study(place)),
                 _ => resume(place),
             };
             // Where the system locks no folders, the file is what there is.
             if !deleted || cfg!(unix) {
-                assert_eq!(code, 2, "{stderr}");
-                assert!(stderr.contains("is in use by another pe-lab"), "{stderr}");
+                failed(end, 2).says("is in use by another pe-lab");
             }
         }
         drop(lock);
     }
-    assert_eq!(common::ended(&mut study(&out)).0, 0);
+    assert_eq!(ended(&mut study(&out)).0, 0);
     assert_eq!(resume(&trained).0, 0);
 }
 
@@ -282,17 +237,17 @@ fn a_terminal_and_a_page_get_no_orders_from_a_study() {
     for text in [&stdout, &stderr, &page] {
         assert!(!text.contains(obeyed), "{text:?}");
     }
-    assert!(stderr.contains("\\u{1b}]0;x\\u{7}"), "{stderr}");
-    assert!(page.contains("\\u{202e}evil"));
+    stderr.says("\\u{1b}]0;x\\u{7}");
+    page.says("\\u{202e}evil");
     // JSON keeps what was said.
-    let (_, stdout, _) = common::ended(common::lab().args(["report", "--json"]).arg(&out));
+    let (_, stdout, _) = ended(common::lab().args(["report", "--json"]).arg(&out));
     assert!(!stdout.contains(obeyed), "{stdout:?}");
     let said: Value = serde_json::from_str(&stdout).unwrap();
     assert!(said.to_string().contains("\u{202e}evil"), "{said}");
     // A name of a folder.
     let name = folder.path().join("a\u{1b}[31m\u{202e}b");
     let (_, _, stderr) = report(&name);
-    says(&stderr, &["a\\u{1b}[31m\\u{202e}b holds no study"]);
+    stderr.says("a\\u{1b}[31m\\u{202e}b holds no study");
 }
 
 #[test]
@@ -336,15 +291,11 @@ fn what_cannot_be_looked_into_is_no_trial_that_was_not_run() {
     std::os::unix::fs::symlink("digits-none-1", &trial).unwrap();
     let (code, stdout, stderr) = report(&out);
     assert_eq!(code, 1, "{stdout}");
-    says(&stderr, &["trials/digits-none-1/result.json"]);
+    stderr.says("trials/digits-none-1/result.json");
     assert!(!stderr.contains("not been run"), "{stderr}");
     fs::remove_file(&trial).unwrap();
     fs::write(&trial, "a file").unwrap();
-    let (code, _, stderr) = report(&out);
-    assert!(
-        code == 1 && stderr.contains("is a link or no folder"),
-        "{stderr}"
-    );
+    failed(report(&out), 1).says("is a link or no folder");
     fs::remove_file(&trial).unwrap();
     fs::rename(folder.path().join("kept"), &trial).unwrap();
     assert_eq!(report(&out).0, 0);

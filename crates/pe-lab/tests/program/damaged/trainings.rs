@@ -1,6 +1,7 @@
 //! Checkpoints, weights and trainings that are not as they were written.
 
 use super::*;
+use crate::common::measured;
 
 #[test]
 fn a_training_that_this_program_did_not_start_is_refused() {
@@ -12,16 +13,12 @@ fn a_training_that_this_program_did_not_start_is_refused() {
     let whole = fs::read(&file).unwrap();
     let refused = |said: &str| {
         let (code, stdout, stderr) = resume(&out);
-        assert_eq!(code, 2, "{said}: {stderr}");
-        assert!(stderr.contains(said), "{said}: {stderr}");
-        assert!(
-            stderr.contains("spec.json") && stdout.is_empty(),
-            "{stderr}"
-        );
+        assert_eq!((code, &*stdout), (2, ""), "{said}: {stderr}");
+        stderr.says_all(&[said, "spec.json"]);
         fs::write(&file, &whole).unwrap();
     };
-    for (field, name, value, said) in WRONG {
-        edit(&file, |spec| spec[field][name] = value());
+    for [part, name, value, said] in table(WRONG) {
+        put(&file, part, name, value);
         refused(said);
     }
     edit(&file, |spec| spec["steps"] = json!(1u64 << 63));
@@ -41,19 +38,13 @@ fn a_damaged_checkpoint_changes_no_result() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("training");
     well(training(&out, "60"));
-    let measured = || {
-        let mut result = json(&out.join("result.json"));
-        result["outcome"]["finished"]["timing"].take();
-        result["digest"].take();
-        result
-    };
-    let unbroken = measured();
+    let unbroken = measured(&out);
     let checkpoint = |name: &str| out.join("checkpoint").join(name);
     let again = |said: &str| {
         fs::remove_file(out.join("result.json")).unwrap();
         let (_, stderr) = well(resume(&out));
-        assert!(stderr.contains(said), "{stderr}");
-        assert_eq!(measured(), unbroken, "{said}");
+        stderr.says(said);
+        assert_eq!(measured(&out), unbroken, "{said}");
     };
     again("from step 50 on");
     // One bit of a weight: the file can still be read as one.
@@ -81,13 +72,9 @@ fn the_weights_of_a_winner_are_those_that_were_trained() {
     rows::write_rows(&rows);
     succeeds(&mut rows::of_data(&rows, &out));
     let predict = || {
-        common::ended(
-            common::lab()
-                .arg("predict")
-                .arg(&rows)
-                .arg("--study")
-                .arg(&out),
-        )
+        let mut predict = common::lab();
+        predict.arg("predict").arg(&rows);
+        ended(predict.arg("--study").arg(&out))
     };
     assert_eq!(predict().0, 0);
     let changes: [(&str, &str, Change); 2] = [
@@ -109,16 +96,13 @@ fn the_weights_of_a_winner_are_those_that_were_trained() {
         change(&mut bytes);
         fs::write(&file, &bytes).unwrap();
         let (code, stdout, stderr) = predict();
-        assert!(code == 1 && stdout.is_empty(), "{stdout} {stderr}");
-        assert!(stderr.contains(name) && stderr.contains(said), "{stderr}");
+        assert_eq!((code, &*stdout), (1, ""), "{stderr}");
+        stderr.says_all(&[name, said]);
         fs::write(&file, whole).unwrap();
     }
     // One byte of the weights of the trial that won, before they are copied.
     let trial = out.join("trials/data-none-1");
-    let merge = || {
-        let whole = folder.path().join("whole");
-        common::ended(common::lab().arg("merge").arg(&out).arg("--out").arg(whole))
-    };
+    let merged = || merge(&out, &folder.path().join("whole"));
     let file = trial.join("weights.bpk");
     let whole = fs::read(&file).unwrap();
     let kept = fs::read(out.join("winner.bpk")).unwrap();
@@ -127,15 +111,12 @@ fn the_weights_of_a_winner_are_those_that_were_trained() {
         let mut bytes = whole.clone();
         bytes[place] ^= 1;
         fs::write(&file, bytes).unwrap();
-        for (code, _, stderr) in [report(&out), merge()] {
-            assert_eq!(code, 1, "{place}: {stderr}");
-            let named =
-                stderr.contains("data-none-1/result.json") && stderr.contains("weights.bpk");
-            assert!(named, "{place}: {stderr}");
-            assert!(
-                stderr.contains("it is not as it was written"),
-                "{place}: {stderr}"
-            );
+        for end in [report(&out), merged()] {
+            failed(end, 1).says_all(&[
+                "data-none-1/result.json",
+                "weights.bpk",
+                "it is not as it was written",
+            ]);
         }
     }
     // A link.
@@ -143,74 +124,21 @@ fn the_weights_of_a_winner_are_those_that_were_trained() {
     #[cfg(unix)]
     {
         std::os::unix::fs::symlink("/dev/zero", &file).unwrap();
-        let (code, _, stderr) = report(&out);
-        assert!(code == 1 && stderr.contains("is no file"), "{stderr}");
+        failed(report(&out), 1).says("is no file");
         fs::remove_file(&file).unwrap();
     }
     // Without its result the trial is run again, as the message says.
     fs::write(&file, &kept[..kept.len() / 2]).unwrap();
     fs::remove_file(trial.join("result.json")).unwrap();
     succeeds(rows::of_data(&rows, &out).arg("--quiet"));
-    assert_eq!((predict().0, merge().0, report(&out).0), (0, 0, 0));
+    assert_eq!((predict().0, merged().0, report(&out).0), (0, 0, 0));
     // Without the weights the winner still names them, so that no others can take their place.
     fs::remove_file(&file).unwrap();
     fs::write(out.join("winner.bpk"), &kept).unwrap();
     assert_eq!(report(&out).0, 0);
-    let (code, _, stderr) = predict();
-    assert!(code == 1 && stderr.contains("winner.bpk"), "{stderr}");
+    failed(predict(), 1).says("winner.bpk");
     // One that somebody edited, with the digest of what it is now.
     let file = out.join("winner.json");
     edit_sealed(&file, |winner| winner["model"]["heads"] = json!(0));
-    let (code, _, stderr) = predict();
-    assert!(
-        code == 1 && stderr.contains("no trial of this study"),
-        "{stderr}"
-    );
-}
-
-/// A terminal of the largest size that there is.
-#[cfg(target_os = "linux")]
-#[test]
-fn a_training_in_a_huge_terminal_shows_its_losses() {
-    use std::io::Read;
-    use std::os::fd::{FromRawFd, OwnedFd};
-
-    let size = libc::winsize {
-        ws_row: u16::MAX,
-        ws_col: u16::MAX,
-        ws_xpixel: 0,
-        ws_ypixel: 0,
-    };
-    let (mut ours, mut theirs) = (0, 0);
-    // SAFETY: the call writes two descriptors to the two integers, and reads the size.
-    let opened = unsafe {
-        libc::openpty(
-            &mut ours,
-            &mut theirs,
-            std::ptr::null_mut(),
-            std::ptr::null(),
-            &size,
-        )
-    };
-    assert_eq!(opened, 0);
-    // SAFETY: both are open, and nobody else has them.
-    let (ours, theirs) = unsafe { (OwnedFd::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) };
-    let folder = tempfile::tempdir().unwrap();
-    let mut command = common::lab();
-    command
-        .args(["train", "--steps", "3"])
-        .args(common::SMALL)
-        .arg("--out")
-        .arg(folder.path().join("t"));
-    command.env("TERM", "xterm");
-    command.stderr(theirs.try_clone().unwrap()).stdout(theirs);
-    let mut child = command.spawn().unwrap();
-    drop(command);
-    let mut said = Vec::new();
-    // The end of a terminal is an error.
-    let _ = fs::File::from(ours).read_to_end(&mut said);
-    assert!(child.wait().unwrap().success());
-    let said = String::from_utf8_lossy(&said);
-    assert!(said.contains("step      3 of 3  loss "));
-    assert!(said.contains("3 of 3 steps"), "there is a bar");
+    failed(predict(), 1).says("no trial of this study");
 }

@@ -1,0 +1,41 @@
+//! What tests look for in texts, and tables of what they try. The integration tests have this file too.
+
+use std::fmt::Display;
+
+/// What is said to a person, in which words have to be.
+pub trait Says {
+    fn text(&self) -> String;
+
+    /// Looks for words. ` … ` stands for others between them, in the order of the text.
+    #[track_caller]
+    fn says(&self, words: &str) {
+        let text = self.text();
+        let mut rest = &text[..];
+        for part in words.split(" … ") {
+            let found = rest.split_once(part);
+            rest = found.map_or_else(|| panic!("`{part}` is not in: {text}"), |(_, rest)| rest);
+        }
+    }
+
+    #[track_caller]
+    fn says_all(&self, all: &[&str]) {
+        all.iter().for_each(|words| self.says(words));
+    }
+}
+
+impl<T: Display + ?Sized> Says for T {
+    fn text(&self) -> String {
+        self.to_string()
+    }
+}
+
+/// The rows of a table: a row on each line, and a bar between two cells. In a cell, `⏎` is the end of a line.
+pub fn rows<const N: usize>(table: &str) -> Vec<[&'static str; N]> {
+    let cell = |cell: &str| -> &'static str { cell.trim().replace('⏎', "\n").leak() };
+    let row = |line: &str| {
+        let cells: Vec<_> = line.split('|').map(cell).collect();
+        cells.try_into().unwrap_or_else(|_| panic!("{line}"))
+    };
+    let lines = table.lines().filter(|line| !line.trim().is_empty());
+    lines.map(row).collect()
+}
