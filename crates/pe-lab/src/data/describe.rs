@@ -1,7 +1,5 @@
 //! What was found in labelled rows, in lines for a person.
 
-use std::collections::HashMap;
-
 use super::epochs::once_through;
 use super::error::Problem;
 use super::limits::MAX_VOCABULARY;
@@ -9,7 +7,7 @@ use super::quote::{grouped, shorten};
 use super::rows::{Rows, shown};
 use super::split::{Bin, Split};
 use super::target::{Target, rounded};
-use crate::task::floor::most_frequent_share;
+use crate::task::floor::{most_frequent, most_frequent_share};
 
 /// The token that stands for every token outside of the vocabulary.
 pub(super) const UNKNOWN: u32 = 0;
@@ -236,12 +234,8 @@ fn lengths(data: &Rows) -> String {
 
 /// What a person is to know before the scores are believed: few rows, rows that occur twice, groups.
 fn warnings(data: &Rows, split: &Split, target: Option<&Target>) -> Vec<String> {
-    let mut counts = HashMap::new();
-    for row in split.inside.iter().flat_map(|bin| &bin.rows) {
-        *counts.entry(data.rows[*row].label).or_insert(0) += 1;
-    }
-    let (tested, most) = (counts.values().sum(), counts.into_values().max());
-    let (tested, most): (usize, usize) = (tested, most.unwrap_or(0));
+    let tested = split.inside.iter().flat_map(|bin| &bin.rows);
+    let (most, tested) = most_frequent(tested.map(|row| data.rows[*row].label));
     let mut lines = Vec::new();
     if tested < FEW {
         lines.push(format!(

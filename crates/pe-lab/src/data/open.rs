@@ -197,7 +197,8 @@ pub(super) fn rows_of(
     classes: Option<&ClassTable>,
     collector: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
-    check_lines(text)?;
+    // Tables and long ones check their lines where they find their columns.
+    let lines = || check_lines(text).map(|()| text);
     let mut notes = match format {
         Format::Csv | Format::JsonLines if reading.id.is_some() => read_long(
             text,
@@ -207,10 +208,10 @@ pub(super) fn rows_of(
             classes,
             collector,
         )?,
-        Format::JsonLines => jsonl::read(text, reading, labels, collector)?,
-        Format::Ts => ts::read(text, labels, collector)?,
-        Format::Arff => arff::read(text, labels, collector)?,
-        Format::Fasta => fasta::read(text, labels, classes, collector)?,
+        Format::JsonLines => jsonl::read(lines()?, reading, labels, collector)?,
+        Format::Ts => ts::read(lines()?, labels, collector)?,
+        Format::Arff => arff::read(lines()?, labels, collector)?,
+        Format::Fasta => fasta::read(lines()?, labels, classes, collector)?,
         _ => csv::read(text, reading, delimiter(path), labels, collector)?,
     };
     notes.extend(collector.end_file(reading.skip_bad)?);

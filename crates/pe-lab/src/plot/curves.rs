@@ -109,13 +109,13 @@ fn by_position(encoding: &Encoding, columns: &[usize]) -> Result<Option<Panel>, 
     let per_group = per_group(seq_len);
     let wavelengths = encoding.spectrum.wavelengths();
     let curve = |(index, (values, column)): (usize, (&Vec<f64>, &usize))| {
-        let of_column = |pair: &usize| {
-            let (sin, cos) = encoding.pair(*pair);
-            sin == *column || cos == Some(*column)
+        let named = |pair| match encoding.pair(pair) {
+            (sin, _) if sin == *column => Some((pair, "sin")),
+            (_, cos) if cos == Some(*column) => Some((pair, "cos")),
+            _ => None,
         };
-        let pair = (0..wavelengths.len()).find(of_column).unwrap_or(0);
-        let is_sin = encoding.pair(pair).0 == *column;
-        let function = if is_sin { "sin" } else { "cos" };
+        let found = (0..wavelengths.len()).find_map(named);
+        let (pair, function) = found.expect("every column is of a pair");
         let turn = wavelength(wavelengths[pair]);
         Curve {
             stroke: solid(index),

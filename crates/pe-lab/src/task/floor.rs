@@ -4,18 +4,24 @@
 //! that token and on the bag (the multiset) of all tokens. The best answer is the most likely class given
 //! these two, so the best accuracy is `E[max_y P(y | bag, own token)]`. Each function here computes it for
 //! one kind of question, over sequences of `n` independent, equally likely symbols. The results are exact
-//! up to rounding. [`most_frequent_share`] alone is counted over the answers that there are.
+//! up to rounding. [`most_frequent`] and its share alone are counted over the answers that there are.
 
 use std::collections::BTreeMap;
 
-/// The share of the most frequent of some answers; 0 of none.
-pub fn most_frequent_share<T: Ord>(answers: impl Iterator<Item = T>) -> f64 {
+/// How many of some answers are the most frequent one, and how many there are.
+pub fn most_frequent<T: Ord>(answers: impl Iterator<Item = T>) -> (usize, usize) {
     let mut counts = BTreeMap::new();
     for answer in answers {
         *counts.entry(answer).or_insert(0_usize) += 1;
     }
-    let all: usize = counts.values().sum();
-    counts.into_values().max().unwrap_or(0) as f64 / all.max(1) as f64
+    let all = counts.values().sum();
+    (counts.into_values().max().unwrap_or(0), all)
+}
+
+/// The share of the most frequent of some answers; 0 of none.
+pub fn most_frequent_share<T: Ord>(answers: impl Iterator<Item = T>) -> f64 {
+    let (most, all) = most_frequent(answers);
+    most as f64 / all.max(1) as f64
 }
 
 /// `P(k successes in t trials)` for every `t ≤ n`, as `table[t][k]`.

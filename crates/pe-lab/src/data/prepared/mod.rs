@@ -286,8 +286,8 @@ pub fn digest(path: &Entry, of: &str) -> Result<String, String> {
 }
 
 impl Prepared {
-    /// Opens a file, and checks that it is as it was written. Returns what the task is made of beside its parts too. The study may come from somebody else: sizes are checked
-    /// before anything is read.
+    /// Opens a file, and checks that it is as it was written. Returns its parts, and what the task is made of beside them. The study
+    /// may come from somebody else: sizes are checked before anything is read.
     fn open(path: &Entry, of: &str) -> Result<(Self, About), String> {
         let said = |error: io::Error| match error.kind() {
             ErrorKind::InvalidData => error.to_string(),
