@@ -6,7 +6,7 @@ use burn::tensor::{Bool, Device, FloatDType, Tensor};
 use pe_burn::{Alibi, AlibiConfig, Bias, Coordinates, Grid, Positions};
 use pe_tests::devices;
 
-use crate::{HALVES, distance, random, values};
+use crate::{HALVES, distance, random, refusal, values};
 
 /// The scores of queries and keys, in `f32` on Flex.
 pub fn scores(q: Tensor<4>, k: Tensor<4>) -> Tensor<4> {
@@ -159,10 +159,8 @@ fn what_has_no_columns_is_refused() {
     let alibi = AlibiConfig::new(4).init(&device);
     let x = |heads, width| Tensor::<4>::zeros([1, heads, 3, width], &device);
     let at = Positions::default();
-    let refused = |q: Tensor<4>, k: Tensor<4>, at_k: &Positions| {
-        let result = alibi.augment((q, &at), (k, at_k));
-        result.unwrap_err().to_string()
-    };
+    let refused =
+        |q: Tensor<4>, k: Tensor<4>, at_k: &Positions| refusal(alibi.augment((q, &at), (k, at_k)));
     let error = refused(x(3, 8), x(4, 8), &at);
     assert!(error.contains("3") && error.contains('4'), "{error}");
     let error = refused(x(4, 8), x(4, 9), &at);

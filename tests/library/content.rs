@@ -12,7 +12,7 @@ use pe_burn::{Layout, PositionalConfig, PositionalScheme, Positions, ScoreBias, 
 use pe_tests::devices;
 use serde::Deserialize;
 
-use crate::{cases, distance, random, values};
+use crate::{cases, distance, random, refusal, values};
 
 /// An attention, and what a peer makes of it.
 #[derive(Deserialize)]
@@ -527,12 +527,12 @@ fn times_are_taken_where_there_is_no_table_of_distances() {
                 |positions: &Positions| scheme.try_score_bias((&q, positions), (&k, positions));
             match &scheme {
                 PositionalScheme::Shaw(_) | PositionalScheme::Deberta(_) => {
-                    let message = at(&between).unwrap_err().to_string();
+                    let message = refusal(at(&between));
                     let end = "table of distances has one entry for each whole position, so it cannot take times";
                     assert!(message.ends_with(end), "{message}");
                 }
                 PositionalScheme::Tupe(_) => {
-                    let message = at(&between).unwrap_err().to_string();
+                    let message = refusal(at(&between));
                     assert!(
                         message.starts_with("a learned table has one entry"),
                         "{message}"
@@ -594,10 +594,7 @@ fn bad_input_is_refused_with_its_value_and_bound() {
     let good = zeros([2, 2, 3, 4]);
     for scheme in schemes(&device) {
         let error = |q: &Tensor<4>, k: &Tensor<4>, at: &Positions| {
-            scheme
-                .try_score_bias((q, at), (k, at))
-                .unwrap_err()
-                .to_string()
+            refusal(scheme.try_score_bias((q, at), (k, at)))
         };
         assert_eq!(
             error(&zeros([2, 2, 3, 5]), &good, &at),

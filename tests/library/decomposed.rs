@@ -9,7 +9,7 @@ use pe_burn::{Grid, Positions, ScoreBias};
 use pe_tests::devices;
 use serde::Deserialize;
 
-use crate::{assert_close, cases, distance, values};
+use crate::{assert_close, cases, distance, refusal, values};
 
 #[derive(Deserialize)]
 struct Case {
@@ -135,10 +135,8 @@ fn bad_input_is_refused() {
     let module = random(4, [3, 4], &device);
     let q = Tensor::<4>::zeros([1, 2, 12, 4], &device);
     let window = Positions::from(Grid::image(3, 4));
-    let said = |q: &Tensor<4>, at: &Positions| {
-        let error = module.try_score_bias((q, at), (q, &window)).unwrap_err();
-        error.to_string()
-    };
+    let said =
+        |q: &Tensor<4>, at: &Positions| refusal(module.try_score_bias((q, at), (q, &window)));
     assert_eq!(
         said(&q, &Positions::default()),
         "this encoding needs a grid of height × width, but got positions on a line"
@@ -150,7 +148,7 @@ fn bad_input_is_refused() {
     );
     let config = DecomposedRelativeBiasConfig::new(4, [3, 0]);
     assert_eq!(
-        config.try_init(&device).unwrap_err().to_string(),
+        refusal(config.try_init(&device)),
         "window must be at least 1 and at most 16384 on each side; got 0"
     );
     // Prefix tokens alone have no bias.
@@ -170,9 +168,8 @@ fn tables_are_read_by_name() {
     assert_eq!((rows.len(), columns.len()), (6, 6));
     assert!(rows != columns && rows.iter().chain(&columns).all(|x| *x != 0.0));
     let config = DecomposedRelativeBiasConfig::new(2, [2, 3]);
-    let error = config.init_from_file(path, name, &device).unwrap_err();
     assert_eq!(
-        error.to_string(),
+        refusal(config.init_from_file(path, name, &device)),
         format!(
             "\"{name}.rel_pos_w\" has shape [3, 2], but this configuration needs [5, 2]: 2 width − 1 of the \
              window, and d_head"

@@ -9,7 +9,7 @@ use pe_tests::devices;
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use serde::Deserialize;
 
-use crate::{cases, distance, embeddings, values};
+use crate::{cases, distance, embeddings, refusal, values};
 
 #[derive(Deserialize)]
 struct Case {
@@ -219,14 +219,13 @@ fn padding_has_zeros_at_positions_from_the_host_too() {
         }
         // A mask for other sizes is refused.
         let ids = Positions::from_id_rows(&[[1, 2, 3], [1, 2, 3]]).unwrap();
-        let error = pe.encode(&ids.with_mask_pad(mask(&two)), 3).unwrap_err();
         assert_eq!(
-            error.to_string(),
+            refusal(pe.encode(&ids.with_mask_pad(mask(&two)), 3)),
             "the padding mask has shape [2, 4], but the input needs [2, 3]"
         );
         let three = Positions::from_starts([1, 2, 3]).with_mask_pad(mask(&two));
         assert_eq!(
-            pe.encode(&three, 4).unwrap_err().to_string(),
+            refusal(pe.encode(&three, 4)),
             "there are 2 rows in the padding mask for a batch of 3 rows"
         );
     }
@@ -240,7 +239,7 @@ fn a_base_replaces_the_formula() {
         .with_base(500.0);
     assert_eq!(config.formula, Formula::Paper { base: 500.0 });
     let json = r#"{"d_model": 8, "formula": {"name": "marian"}, "base": 500.0}"#;
-    let error = serde_json::from_str::<SinusoidalPositionalEncodingConfig>(json).unwrap_err();
-    let message = error.to_string();
+    let read = serde_json::from_str::<SinusoidalPositionalEncodingConfig>(json);
+    let message = refusal(read);
     assert!(message.starts_with("unknown field `base`"), "{message}");
 }

@@ -114,6 +114,12 @@ fn largest(apart: impl Iterator<Item = f32>) -> f32 {
     })
 }
 
+/// What an error says.
+#[track_caller]
+fn refusal<T>(result: Result<T, impl Display>) -> String {
+    result.err().expect("an error").to_string()
+}
+
 /// What `tests/peers` holds of other libraries.
 fn cases<T: DeserializeOwned>(json: &str) -> Vec<T> {
     serde_json::from_str(json).unwrap()

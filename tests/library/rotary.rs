@@ -2,10 +2,10 @@
 
 use burn::module::Module;
 use burn::tensor::{Bool, DType, Device, Distribution, FloatDType, Tensor};
-use pe_burn::scaling::{Linear, Longrope};
+use pe_burn::scaling::Longrope;
 use pe_burn::{
-    Layout, Positions, RopeScaling, RotaryPositionalEncoding, RotaryPositionalEncodingConfig,
-    Rotate, XPosPositionalEncodingConfig, convert_heads,
+    Layout, Positions, RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate,
+    XPosPositionalEncodingConfig, convert_heads,
 };
 use pe_tests::devices;
 
@@ -242,59 +242,5 @@ fn an_empty_input_stays_empty_and_there_are_no_parameters() {
             let (q, k) = xpos.rotate(x, k, &Positions::default());
             assert_eq!((q.dims(), k.dims()), (shape, shape));
         }
-    }
-}
-
-/// As models have it in their `config.json`, and what is said where something is missing or too much.
-#[test]
-fn scalings_as_models_have_them() {
-    let read = |json: &str| serde_json::from_str::<RopeScaling>(json);
-    let yarn =
-        read(r#"{"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}"#);
-    let yarn = yarn.unwrap();
-    for json in [
-        r#"{"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}"#,
-        r#"{"type": "yarn", "rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 32768}"#,
-        r#"{"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 32768,
-            "beta_fast": 32, "beta_slow": 1, "truncate": true, "mscale": null}"#,
-    ] {
-        assert_eq!(read(json).unwrap(), yarn, "{json}");
-    }
-    for scaling in [yarn, Linear::new(2.0).into()] {
-        let written = serde_json::to_string(&scaling).unwrap();
-        assert_eq!(read(&written).unwrap(), scaling, "{written}");
-    }
-    for (json, words) in [
-        (r#"{"factor": 2}"#, "missing field `rope_type`"),
-        (
-            r#"{"type": "linear", "rope_type": "ntk", "factor": 2}"#,
-            "rope_type is \"ntk\", but type is \"linear\"",
-        ),
-        (r#"{"rope_type": "linear"}"#, "linear needs `factor`"),
-        (
-            r#"{"type": "longrope", "short_factor": [1], "long_factor": [1]}"#,
-            "longrope needs `original_max_position_embeddings`: some models have it beside \
-             rope_scaling, others only as max_position_embeddings",
-        ),
-        (
-            r#"{"rope_type": "linear", "factor": 2, "beta_fast": 3}"#,
-            "linear has no field `beta_fast`",
-        ),
-        (
-            r#"{"rope_type": "linear", "factor": 2, "rope_theta": 1e4}"#,
-            "linear has no field `rope_theta`",
-        ),
-        (
-            r#"{"rope_type": "linear", "factor": 2, "theta": 1e4}"#,
-            "linear has no field `theta`",
-        ),
-        (r#"{"rope_type": "default"}"#, "leave it out"),
-        (
-            r#"{"rope_type": "mrope"}"#,
-            "there is no rope_type \"mrope\"; there are: linear, ntk, dynamic, yarn, longrope, proportional, llama3",
-        ),
-    ] {
-        let message = read(json).unwrap_err().to_string();
-        assert!(message.contains(words), "{message}");
     }
 }

@@ -8,7 +8,7 @@ use pe_burn::{
 };
 use pe_tests::devices;
 
-use crate::{distance, random, values};
+use crate::{distance, random, refusal, values};
 
 /// Queries or keys, `[batch, heads, seq, d_head]`, as a tensor of its own, and as views of others: of a
 /// projection with the heads behind the tokens, of a part of one, transposed, reversed, and one head for
@@ -247,10 +247,8 @@ fn a_projection_that_has_no_such_heads_is_refused() {
     let device = Device::flex();
     let rope = RotaryPositionalEncodingConfig::new(8).init(&device);
     let qkv = |width| Tensor::<3>::zeros([2, 3, width], &device);
-    let refused = |width, heads| {
-        let result = rope.try_rotate_packed(qkv(width), heads, &Positions::default());
-        result.unwrap_err().to_string()
-    };
+    let refused =
+        |width, heads| refusal(rope.try_rotate_packed(qkv(width), heads, &Positions::default()));
     let error = refused(64, [0, 2]);
     assert!(
         error.contains("heads") && error.contains("at least 1"),

@@ -1,5 +1,6 @@
 //! What the unit tests share.
 
+use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::prelude::rust_2024::*;
 
@@ -7,9 +8,8 @@ use burn::tensor::{Device, Distribution, Tensor};
 
 use crate::error::PositionError;
 
-/// Random embeddings, `[batch, seq, d_model]`, in `f32`.
-pub(crate) fn embeddings(batch: usize, seq: usize, d_model: usize, device: &Device) -> Tensor<3> {
-    let shape = [batch, seq, d_model];
+/// Random numbers, in `f32`.
+pub(crate) fn random<const D: usize>(shape: [usize; D], device: &Device) -> Tensor<D> {
     Tensor::random(shape, Distribution::Normal(0.0, 1.0), device)
 }
 
@@ -49,4 +49,10 @@ pub(crate) fn assert_refused<T, U>(
         .err()
         .expect("a panic");
     assert_eq!(panic.downcast_ref::<String>(), Some(&message));
+}
+
+/// What an error says.
+#[track_caller]
+pub(crate) fn refusal<T>(result: Result<T, impl Display>) -> String {
+    result.err().expect("an error").to_string()
 }

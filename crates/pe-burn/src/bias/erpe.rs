@@ -191,9 +191,7 @@ impl Erpe {
 mod tests {
     use super::*;
 
-    use alloc::string::ToString;
-
-    use crate::testing::values;
+    use crate::testing::{refusal, values};
 
     #[test]
     fn settings_out_of_bounds_are_refused() {
@@ -208,8 +206,7 @@ mod tests {
                 "max_len must be at least 1 and at most 1048576; got 1048577",
             ),
         ] {
-            let error = bad.try_init(&Device::flex()).unwrap_err();
-            assert_eq!(error.to_string(), message);
+            assert_eq!(refusal(bad.try_init(&Device::flex())), message);
         }
     }
 
@@ -245,8 +242,7 @@ mod tests {
     fn distances_that_the_table_does_not_have_are_refused() {
         let erpe = ErpeConfig::new(2, 4).init(&Device::flex());
         let error = |queries: &Positions, keys: &Positions| {
-            let result = erpe.try_weight_bias((queries, 2), (keys, 2));
-            result.unwrap_err().to_string()
+            refusal(erpe.try_weight_bias((queries, 2), (keys, 2)))
         };
         let first = Positions::default();
         let ids = Positions::from_id_rows(&[[3, 4]]).unwrap();

@@ -192,11 +192,11 @@ impl Bias for Fire {
 mod tests {
     use super::*;
 
-    use alloc::string::ToString;
+    use crate::testing::refusal;
 
     #[test]
     fn numbers_that_are_not_above_0_are_refused() {
-        let error = |config: FireConfig| config.try_init(&Device::flex()).unwrap_err().to_string();
+        let error = |config: FireConfig| refusal(config.try_init(&Device::flex()));
         assert_eq!(
             error(FireConfig::new(4).with_c(0.0)),
             "c must be above 0 and finite in f32; got 0"

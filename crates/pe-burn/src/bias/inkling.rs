@@ -218,9 +218,7 @@ impl HiddenBias for Inkling {
 mod tests {
     use super::*;
 
-    use alloc::string::ToString;
-
-    use crate::testing::values;
+    use crate::testing::{refusal, values};
 
     #[test]
     fn bad_input_is_refused_with_its_value_and_bound() {
@@ -239,7 +237,7 @@ mod tests {
                 "extent must be at most 1048576; got 1048577",
             ),
         ] {
-            let message = bad.try_init(&device).unwrap_err().to_string();
+            let message = refusal(bad.try_init(&device));
             assert!(message.ends_with(words), "{message}");
         }
         let inkling = good().init(&device);
@@ -247,7 +245,7 @@ mod tests {
         let refused = |layer: usize, width: usize, keys: &Positions| {
             let x = Tensor::<3>::zeros([1, 3, width], &device);
             let bias = inkling.try_hidden_bias(layer, (&x, &at), (keys, 3));
-            bias.map(|_| ()).unwrap_err().to_string()
+            refusal(bias.map(|_| ()))
         };
         assert!(refused(1, 8, &at).contains("layer must be below 1"));
         assert!(refused(0, 9, &at).contains("d_model 9"));

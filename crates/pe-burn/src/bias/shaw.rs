@@ -264,13 +264,11 @@ impl ScoreBias for Shaw {
 mod tests {
     use super::*;
 
-    use alloc::string::ToString;
-
-    use crate::testing::values;
+    use crate::testing::{refusal, values};
 
     #[test]
     fn settings_out_of_bounds_are_refused() {
-        let error = |config: ShawConfig| config.try_init(&Device::flex()).unwrap_err().to_string();
+        let error = |config: ShawConfig| refusal(config.try_init(&Device::flex()));
         assert_eq!(
             error(ShawConfig::new(0)),
             "d_head must be at least 1; got 0"
@@ -307,9 +305,8 @@ mod tests {
         let device = Device::flex();
         let at = Positions::default();
         let weights = Tensor::ones([1, 1, 1, 1], &device);
-        let error = ShawConfig::new(4).init(&device).values(weights, &at, &at);
         assert_eq!(
-            error.unwrap_err().to_string(),
+            refusal(ShawConfig::new(4).init(&device).values(weights, &at, &at)),
             "this module has no table for values: set `values` in its configuration"
         );
     }

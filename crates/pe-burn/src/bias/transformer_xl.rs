@@ -325,11 +325,7 @@ impl ScoreBias for TransformerXl {
 mod tests {
     use super::*;
 
-    use alloc::string::ToString;
-
-    use burn::tensor::Distribution;
-
-    use crate::testing::{distance, values};
+    use crate::testing::{distance, random, refusal, values};
 
     #[test]
     fn settings_out_of_bounds_are_refused() {
@@ -348,8 +344,7 @@ mod tests {
                 "max_len must be at least 1; got 0",
             ),
         ] {
-            let error = bad.try_init(&Device::flex()).unwrap_err();
-            assert_eq!(error.to_string(), message);
+            assert_eq!(refusal(bad.try_init(&Device::flex())), message);
         }
         assert!(config().with_base(1.0).try_init(&Device::flex()).is_err());
     }
@@ -387,10 +382,6 @@ mod tests {
     #[test]
     fn runs_and_ids_give_the_same() {
         let device = Device::flex();
-        let random = |seq| {
-            let spread = Distribution::Normal(0.0, 1.0);
-            Tensor::<4>::random([2, 3, seq, 4], spread, &device)
-        };
         for layout in [Layout::Halves, Layout::Interleaved] {
             let xl = TransformerXlConfig::new(12, 3)
                 .with_layout(layout)
@@ -402,7 +393,7 @@ mod tests {
                 (0, 3, 50, 8),
                 (5, 4, 0, 1),
             ] {
-                let (q, k) = (random(queries), random(keys));
+                let [q, k] = [queries, keys].map(|seq| random([2, 3, seq, 4], &device));
                 let ids = |start: usize, len: usize| {
                     let row: Vec<usize> = (start..start + len).collect();
                     Positions::from_id_rows(&[row]).unwrap()

@@ -241,7 +241,8 @@ impl ScoreBias for Tupe {
 mod tests {
     use super::*;
 
-    use alloc::string::ToString;
+    use crate::Positions;
+    use crate::testing::refusal;
 
     #[test]
     fn settings_out_of_bounds_are_refused() {
@@ -264,8 +265,7 @@ mod tests {
                 "buckets must be a multiple of 4, and not 0; got 3",
             ),
         ] {
-            let error = bad.try_init(&Device::flex()).unwrap_err();
-            assert_eq!(error.to_string(), message);
+            assert_eq!(refusal(bad.try_init(&Device::flex())), message);
         }
     }
 
@@ -275,8 +275,7 @@ mod tests {
         let tupe = TupeConfig::new(8, 2, 5).init(&device);
         let x = Tensor::<4>::ones([1, 2, 3, 4], &device);
         let error = |queries: &Positions, keys: &Positions| {
-            let result = tupe.try_score_bias((&x, queries), (&x, keys));
-            result.unwrap_err().to_string()
+            refusal(tupe.try_score_bias((&x, queries), (&x, keys)))
         };
         let (first, past) = (Positions::default(), Positions::from(3));
         let message = "position 5 is past the end: this module has positions 0 to 4 (max_len 5)";

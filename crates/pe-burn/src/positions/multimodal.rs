@@ -227,7 +227,7 @@ impl Positions {
 mod tests {
     use super::*;
 
-    use alloc::string::ToString;
+    use crate::testing::refusal;
 
     const IMAGE: u32 = 7;
     const VIDEO: u32 = 8;
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(Part::of_tokens(&[], &[]).unwrap(), []);
         assert_eq!(Part::of_tokens(&[1, 2], &[]).unwrap(), [Part::Text(2)]);
 
-        let said = |tokens: &[u32]| Part::of_tokens(tokens, &places).unwrap_err().to_string();
+        let said = |tokens: &[u32]| refusal(Part::of_tokens(tokens, &places));
         assert_eq!(
             said(&tokens[..6]),
             "the tokens of 1 of 3 images and videos are missing"
@@ -276,7 +276,7 @@ mod tests {
                 interval,
             };
             let rows = [vec![Part::Text(5)], vec![Part::Text(3), video]];
-            Positions::from_parts(&rows).unwrap_err().to_string()
+            refusal(Positions::from_parts(&rows))
         };
         assert_eq!(
             error(f64::NAN),
@@ -293,9 +293,8 @@ mod tests {
         assert!(of(Part::Padding(usize::MAX)).is_err());
         assert!(of(Part::Image(Grid::image(usize::MAX, 2))).is_err());
         let empty = Part::Image(Grid::image(0, 2));
-        let error = Part::of_tokens(&[IMAGE], &[(IMAGE, empty)]).unwrap_err();
         assert_eq!(
-            error.to_string(),
+            refusal(Part::of_tokens(&[IMAGE], &[(IMAGE, empty)])),
             "the image or video at token 0 has a grid without tokens"
         );
         let rows = [vec![Part::Text(2)], vec![Part::Text(3)]];

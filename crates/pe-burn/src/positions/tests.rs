@@ -1,10 +1,11 @@
 use super::*;
 
 use alloc::format;
-use alloc::string::ToString;
 use alloc::vec;
 
 use burn::tensor::Device;
+
+use crate::testing::refusal;
 
 #[test]
 fn the_largest_position_on_a_device_is_read_back_once_for_all_clones() {
@@ -26,14 +27,15 @@ fn the_largest_position_on_a_device_is_read_back_once_for_all_clones() {
 #[test]
 fn ids_out_of_range_are_refused() {
     let device = Device::flex();
-    let error = Positions::from_ids(Tensor::from_ints([[0, 1], [4, -3]], &device)).unwrap_err();
     assert_eq!(
-        error.to_string(),
+        refusal(Positions::from_ids(Tensor::from_ints(
+            [[0, 1], [4, -3]],
+            &device
+        ))),
         "position id -3 at row 1, token 1 is out of range: ids go from 0 to 4503599627370495"
     );
-    let error = Positions::from_ids(Tensor::from_ints([[-1]], &device)).unwrap_err();
     assert_eq!(
-        error.to_string(),
+        refusal(Positions::from_ids(Tensor::from_ints([[-1]], &device))),
         "position id -1 at row 0, token 0 is out of range: ids go from 0 to 4503599627370495"
     );
     let error = Positions::from_id_rows(&[[0, 1 << 60]]).unwrap_err();
@@ -65,17 +67,15 @@ fn numbers_that_are_no_times_are_refused() {
         (f64::INFINITY, "inf"),
         (past, "4503599627370496"),
     ] {
-        let error = Positions::from_time_rows(&[[0.0, 1.0], [2.0, bad]]).unwrap_err();
         assert_eq!(
-            error.to_string(),
+            refusal(Positions::from_time_rows(&[[0.0, 1.0], [2.0, bad]])),
             format!(
                 "time {said} at row 1, token 1 is out of range: times go from -4503599627370495 to 4503599627370495"
             )
         );
     }
-    let error = Positions::from_time_rows(&[vec![0.0, 1.0], vec![2.0]]).unwrap_err();
     assert_eq!(
-        error.to_string(),
+        refusal(Positions::from_time_rows(&[vec![0.0, 1.0], vec![2.0]])),
         "row 1 has 1 positions, but row 0 has 2: every row needs the same number"
     );
 }

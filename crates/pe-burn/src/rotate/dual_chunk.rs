@@ -191,9 +191,8 @@ fn positions(
 mod tests {
     use super::*;
 
-    use alloc::string::ToString;
-
     use crate::MAX_POSITION;
+    use crate::testing::refusal;
 
     /// The distances of the paper's figure 2: true within a chunk and up to the window, at most the size of a chunk.
     #[test]
@@ -224,7 +223,7 @@ mod tests {
 
     #[test]
     fn bad_lengths_are_refused() {
-        let said = |size, window| DualChunk::new(size, window).unwrap_err().to_string();
+        let said = |size, window| refusal(DualChunk::new(size, window));
         assert_eq!(
             said(8, 8),
             "chunk_size must be larger than local_window; got 8"

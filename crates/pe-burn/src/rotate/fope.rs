@@ -272,10 +272,8 @@ impl Rotate for Fope {
 mod tests {
     use super::*;
 
-    use alloc::string::ToString;
-
     use crate::rotate::RotaryPositionalEncodingConfig;
-    use crate::testing::{distance, values};
+    use crate::testing::{distance, refusal, values};
 
     #[test]
     fn slow_frequencies_are_left_out() {
@@ -409,15 +407,13 @@ mod tests {
             ),
             (config.clone().with_gain(f64::NAN), "at least 0; got NaN"),
         ] {
-            let message = bad.try_init(&device).unwrap_err().to_string();
+            let message = refusal(bad.try_init(&device));
             assert!(message.ends_with(words), "{message}");
         }
         let fope = config.init(&device);
         let said = |x: [usize; 4], positions: Positions| {
             let x = Tensor::<4>::zeros(x, &device);
-            fope.try_rotate_queries(x, &positions)
-                .unwrap_err()
-                .to_string()
+            refusal(fope.try_rotate_queries(x, &positions))
         };
         let words = "the input has heads 3, but this module was built for heads 2";
         assert_eq!(said([1, 3, 4, 16], Positions::default()), words);

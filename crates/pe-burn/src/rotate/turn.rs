@@ -204,6 +204,7 @@ mod tests {
     use burn::tensor::{Device, Distribution, Tolerance};
 
     use crate::Spectrum;
+    use crate::testing::random;
 
     /// The definition, element by element.
     fn by_hand(x: Tensor<4>, rows: Tensor<3>, layout: Layout, turn: Turn) -> alloc::vec::Vec<f32> {
@@ -255,18 +256,15 @@ mod tests {
                 (1, 32, 1, 128, 128),
                 (3, 5, 1, 44, 42),
             ] {
-                let random = |shape: [usize; 4]| {
-                    Tensor::<4>::random(shape, Distribution::Normal(0.0, 1.0), &device)
-                };
                 let inputs = [
-                    random([batch, heads, seq, d_head]),
-                    random([batch, seq, heads, d_head]).swap_dims(1, 2),
-                    random([batch, seq, 3 * heads, d_head])
+                    random([batch, heads, seq, d_head], &device),
+                    random([batch, seq, heads, d_head], &device).swap_dims(1, 2),
+                    random([batch, seq, 3 * heads, d_head], &device)
                         .swap_dims(1, 2)
                         .narrow(1, heads, heads),
-                    random([batch, heads, d_head, seq]).swap_dims(2, 3),
-                    random([batch, heads, seq, d_head]).flip([0, 2]),
-                    random([1, heads, 1, d_head]).expand([batch, heads, seq, d_head]),
+                    random([batch, heads, d_head, seq], &device).swap_dims(2, 3),
+                    random([batch, heads, seq, d_head], &device).flip([0, 2]),
+                    random([1, heads, 1, d_head], &device).expand([batch, heads, seq, d_head]),
                 ];
                 for (i, x) in inputs.into_iter().enumerate() {
                     for angles_batch in [1, batch] {

@@ -293,7 +293,7 @@ mod tests {
 
     use crate::MAX_POSITION;
     use crate::rotate::apart_from_values;
-    use crate::testing::values;
+    use crate::testing::{refusal, values};
 
     #[test]
     fn bad_input_is_refused_with_its_value_and_bound() {
@@ -304,11 +304,8 @@ mod tests {
             xpos.try_rotate(x(8), x(8), &Positions::from(32_692))
                 .is_ok()
         );
-        let error = xpos
-            .try_rotate(x(8), x(8), &Positions::from(32_693))
-            .unwrap_err();
         assert_eq!(
-            error.to_string(),
+            refusal(xpos.try_rotate(x(8), x(8), &Positions::from(32_693))),
             "the position must be at most 32695 for xPos in f32 with scale_base 512; got 32696"
         );
         let half = |positions: Positions| {
@@ -316,7 +313,7 @@ mod tests {
             xpos.try_rotate(x(), x(), &positions).map(|_| ())
         };
         assert!(half(Positions::from(3_675)).is_ok());
-        let message = half(Positions::from(3_676)).unwrap_err().to_string();
+        let message = refusal(half(Positions::from(3_676)));
         assert_eq!(
             message,
             "the position must be at most 3678 for xPos in f16 with scale_base 512; got 3679"
@@ -336,12 +333,12 @@ mod tests {
         assert!(steep.try_rotate(x(8), x(8), &Positions::from(130)).is_err());
         let wide = XPosPositionalEncodingConfig::new(8).with_rotary_dim(10);
         assert_eq!(
-            wide.try_init(&device).unwrap_err().to_string(),
+            refusal(wide.try_init(&device)),
             "rotary_dim must be even, from 2 to d_head 8; got 10"
         );
         let bad = XPosPositionalEncodingConfig::new(8).with_scale_base(0.0);
         assert_eq!(
-            bad.try_init(&device).unwrap_err().to_string(),
+            refusal(bad.try_init(&device)),
             "scale_base must be a normal number above 0; got 0"
         );
     }

@@ -340,6 +340,8 @@ mod tests {
 
     use alloc::string::ToString;
 
+    use crate::testing::refusal;
+
     fn product(matrix: &[Vec<f64>], row: &[f64]) -> Vec<f64> {
         let dot = |line: &Vec<f64>| line.iter().zip(row).map(|(m, x)| m * x).sum();
         matrix.iter().map(dot).collect()
@@ -432,7 +434,7 @@ mod tests {
 
     #[test]
     fn bad_input_is_refused_with_its_value_and_bound() {
-        let error = |d_model, base: f64| Spectrum::new(d_model, base).unwrap_err().to_string();
+        let error = |d_model, base: f64| refusal(Spectrum::new(d_model, base));
         assert_eq!(error(0, 1e4), "d_model must be at least 1; got 0");
         for base in [1.0, 0.5, 0.0, -3.0, f64::INFINITY, f64::NAN] {
             let expected = "base must be finite and greater than 1, so that the frequencies \

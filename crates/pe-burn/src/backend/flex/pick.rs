@@ -102,9 +102,9 @@ impl Operation<Flex, 1> for Pick {
 mod tests {
     use super::*;
 
-    use burn::tensor::{Device, Distribution};
+    use burn::tensor::Device;
 
-    use crate::testing::values;
+    use crate::testing::{random, values};
 
     #[test]
     fn scores_and_their_gradients_equal_those_of_gather() {
@@ -116,12 +116,8 @@ mod tests {
             [1, 2, 300, 50, 200],
         ] {
             for of_rows in [1, batch] {
-                let random = |width: usize| {
-                    let shape = [batch, heads, seq, width];
-                    Tensor::<4>::random(shape, Distribution::Normal(0.0, 1.0), &device)
-                };
-                let scores = random(width).require_grad();
-                let weights = random(others);
+                let scores = random([batch, heads, seq, width], &device).require_grad();
+                let weights = random([batch, heads, seq, others], &device);
                 let pairs = of_rows * seq * others;
                 let rows: Vec<i64> = (0..pairs).map(|i| (i * i % 31 % width) as i64).collect();
                 let rows = TensorData::new(rows, [of_rows, seq, others]);

@@ -264,9 +264,9 @@ mod tests {
     use alloc::borrow::Cow;
     use alloc::vec::Vec;
 
-    use burn::tensor::{Device, Distribution};
+    use burn::tensor::Device;
 
-    use crate::testing::{apart, values};
+    use crate::testing::{apart, random, values};
 
     fn encoded<'a>(encoding: &Tensor<3>) -> Addend<'a> {
         Addend::Tensor(encoding.clone())
@@ -277,9 +277,6 @@ mod tests {
     #[test]
     fn it_equals_burns_sum() {
         let device = Device::flex();
-        let random = |shape: [usize; 3], device: &Device| {
-            Tensor::<3>::random(shape, Distribution::Normal(0.0, 1.0), device)
-        };
         for [batch, seq, d_model] in [[3, 1_000, 37], [70, 7, 129], [2, 1, 40_000]] {
             let shape = [batch, seq, d_model];
             for encodings in [1, batch] {
@@ -318,9 +315,6 @@ mod tests {
     #[test]
     fn rows_read_in_place_from_a_table_give_the_same_sum() {
         let plain = Device::flex();
-        let random = |shape: [usize; 3], device: &Device| {
-            Tensor::<3>::random(shape, Distribution::Normal(0.0, 1.0), device)
-        };
         for [batch, seq, d_model] in [[1, 1, 8], [3, 5, 37], [70, 7, 129], [9, 300, 130]] {
             let table = random([1, seq + 5, d_model], &plain);
             for (start, scale) in [(0, None), (4, Some(3.0)), (5, None)] {
@@ -376,9 +370,6 @@ mod tests {
     #[test]
     fn the_gradient_of_a_trained_encoding_equals_burns() {
         let autodiff = Device::flex().autodiff();
-        let random = |shape: [usize; 3], device: &Device| {
-            Tensor::<3>::random(shape, Distribution::Normal(0.0, 1.0), device)
-        };
         let shape = [5, 300, 37];
         let weights = random(shape, &autodiff);
         for (encodings, device) in [

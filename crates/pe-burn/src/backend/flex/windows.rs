@@ -87,20 +87,17 @@ impl Operation<Flex, 1> for Windows {
 mod tests {
     use super::*;
 
-    use burn::tensor::{Device, Distribution};
+    use burn::tensor::Device;
 
-    use crate::testing::values;
+    use crate::testing::{random, values};
 
     #[test]
     fn windows_and_their_gradients_equal_the_definition() {
         for (heads, queries, keys) in [(1, 1, 1), (3, 2, 5), (2, 7, 3), (2, 300, 400)] {
             let device = Device::flex().autodiff();
             let width = queries + keys - 1;
-            let random = |shape: [usize; 4]| {
-                Tensor::<4>::random(shape, Distribution::Normal(0.0, 1.0), &device)
-            };
-            let strip = random([1, heads, 1, width]).require_grad();
-            let weights = random([1, heads, queries, keys]);
+            let strip = random([1, heads, 1, width], &device).require_grad();
+            let weights = random([1, heads, queries, keys], &device);
             let bias = windows(strip.clone(), queries, keys);
             assert_eq!(bias.dims(), [1, heads, queries, keys]);
             let gradient = strip.grad(&(bias.clone() * weights.clone()).sum().backward());

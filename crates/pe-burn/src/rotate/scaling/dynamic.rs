@@ -89,10 +89,9 @@ impl Scaling for Dynamic {
 mod tests {
     use super::*;
 
-    use alloc::string::ToString;
-
     use crate::rotate::scaling::RopeScaling;
     use crate::rotate::scaling::{Linear, Ntk};
+    use crate::testing::refusal;
 
     #[test]
     fn the_base_grows_with_the_length_beyond_the_trained_one() {
@@ -124,10 +123,7 @@ mod tests {
     fn numbers_that_scale_nothing_are_refused() {
         let error = |dynamic: Dynamic, width, seq| {
             let spectrum = Spectrum::new(width, 1e4).unwrap();
-            spectrum
-                .scaled(&dynamic.into(), seq)
-                .unwrap_err()
-                .to_string()
+            refusal(spectrum.scaled(&dynamic.into(), seq))
         };
         assert_eq!(
             error(Dynamic::new(2.0, 1), 8, 4),

@@ -1,7 +1,9 @@
 use super::*;
 
-use alloc::string::ToString;
 use alloc::vec::Vec;
+
+use crate::PositionError;
+use crate::testing::refusal;
 
 fn rows(formula: Formula, d_model: usize) -> Vec<f64> {
     Spectrum::new(d_model, formula).unwrap().rows(0..3).unwrap()
@@ -140,14 +142,14 @@ fn rows_of_tape_are_those_of_120_digits() {
 #[test]
 fn a_length_of_tape_that_is_no_length_is_refused() {
     for length in [0, MAX_POSITION + 1] {
-        let error = Spectrum::new(4, Formula::tape(length)).unwrap_err();
+        let message = refusal(Spectrum::new(4, Formula::tape(length)));
         let expected =
             "length must be at least 1, and at most the largest position, 2^52 − 1; got ";
-        assert_eq!(error.to_string(), alloc::format!("{expected}{length}"));
+        assert_eq!(message, alloc::format!("{expected}{length}"));
     }
     let base = 1.0;
-    let error = Spectrum::new(4, Formula::Tape { length: 3, base }).unwrap_err();
-    assert!(error.to_string().starts_with("base must be"), "{error}");
+    let message = refusal(Spectrum::new(4, Formula::Tape { length: 3, base }));
+    assert!(message.starts_with("base must be"), "{message}");
 }
 
 #[test]
@@ -159,9 +161,8 @@ fn an_odd_width_ends_as_the_library_ends_it() {
         }
     }
     for formula in [Formula::MLX, Formula::TORCH_GEOMETRIC] {
-        let error = Spectrum::new(5, formula).unwrap_err();
         assert_eq!(
-            error.to_string(),
+            refusal(Spectrum::new(5, formula)),
             "d_model, or the columns of one axis, must be even for this formula; got 5"
         );
     }
@@ -170,10 +171,10 @@ fn an_odd_width_ends_as_the_library_ends_it() {
 #[test]
 fn widths_and_numbers_that_a_formula_cannot_work_with_are_refused() {
     for d_model in [1, 2, 3] {
-        let error = Spectrum::new(d_model, Formula::FAIRSEQ).unwrap_err();
+        let message = refusal(Spectrum::new(d_model, Formula::FAIRSEQ));
         let expected =
             "d_model, or the columns of one axis, must be at least 4 for this formula; got ";
-        assert_eq!(error.to_string(), alloc::format!("{expected}{d_model}"));
+        assert_eq!(message, alloc::format!("{expected}{d_model}"));
     }
     for formula in [
         Formula::TENSOR2TENSOR,
@@ -182,10 +183,12 @@ fn widths_and_numbers_that_a_formula_cannot_work_with_are_refused() {
     ] {
         assert_eq!(rows(formula, 2)[2..4], [libm::sin(1.0), libm::cos(1.0)]);
     }
-    let error = Spectrum::new(2, Formula::DIFFUSERS).unwrap_err();
-    assert!(error.to_string().contains("less than d_model/2"), "{error}");
-    let error = Spectrum::new(0, Formula::KERAS).unwrap_err();
-    assert_eq!(error.to_string(), "d_model must be at least 1; got 0");
+    let message = refusal(Spectrum::new(2, Formula::DIFFUSERS));
+    assert!(message.contains("less than d_model/2"), "{message}");
+    assert_eq!(
+        refusal(Spectrum::new(0, Formula::KERAS)),
+        "d_model must be at least 1; got 0"
+    );
     // Frequencies so high that no angle can be reduced.
     for formula in [
         Formula::Wavelengths {
@@ -207,15 +210,14 @@ fn widths_and_numbers_that_a_formula_cannot_work_with_are_refused() {
     let far = Formula::Fairseq {
         padding_index: usize::MAX,
     };
-    let error = Spectrum::new(4, far).unwrap_err();
+    let message = refusal(Spectrum::new(4, far));
     assert!(
-        error.to_string().starts_with("padding_index must be less"),
-        "{error}"
+        message.starts_with("padding_index must be less"),
+        "{message}"
     );
     let wrong = Formula::Wavelengths { min: 4.0, max: 4.0 };
-    let error = Spectrum::new(4, wrong).unwrap_err();
     assert_eq!(
-        error.to_string(),
+        refusal(Spectrum::new(4, wrong)),
         "the longest wavelength must be finite, and more than the shortest; got 4"
     );
 }

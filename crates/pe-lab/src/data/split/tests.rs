@@ -1,5 +1,6 @@
 //! How rows are divided.
 
+use super::bins::MAX_TESTED;
 use super::*;
 use crate::data::rows::Row;
 use crate::data::testing::Says;
