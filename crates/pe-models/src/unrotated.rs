@@ -32,6 +32,8 @@ type Size = (&'static [&'static str], usize);
 enum Rule {
     /// A learned table. The last number is the row of padded tokens; `None` where there is none.
     Learned(Size, Rows, Option<usize>),
+    /// A learned table for tokens that `scale_embedding` scales. The code of others passes over this field.
+    Bart,
     /// Whisper's sines.
     Sines(Size, Size),
     /// A table of distances with this many heads, for both directions or one.
@@ -72,8 +74,7 @@ const DECODER: &str = "embeddings of the decoder";
 /// attention, such as Mamba's layers, or not at all.
 #[rustfmt::skip]
 const TYPES: &[(&str, &[(&str, Rule)])] = &[
-    ("bart", &[(ENCODER, Rule::Learned((WIDTH, 1024), Rows::Longest((LONGEST, 1024)), Some(1))),
-        (DECODER, Rule::Learned((WIDTH, 1024), Rows::Longest((LONGEST, 1024)), Some(1)))]),
+    ("bart", &[(ENCODER, Rule::Bart), (DECODER, Rule::Bart)]),
     ("beit", &[("scores of every layer", Rule::Beit)]),
     ("bert", &[(EMBEDDINGS, Rule::Learned((WIDTH, 768), Rows::Longest((LONGEST, 512)), None))]),
     ("bloom", &[("scores of every layer", Rule::Bloom)]),
@@ -85,8 +86,7 @@ const TYPES: &[(&str, &[(&str, Rule)])] = &[
     ("hubert", &[(EMBEDDINGS, Rule::Wav2Vec2)]),
     ("jamba", &[]),
     ("kimi_linear", &[]),
-    ("mbart", &[(ENCODER, Rule::Learned((WIDTH, 1024), Rows::Longest((LONGEST, 1024)), Some(1))),
-        (DECODER, Rule::Learned((WIDTH, 1024), Rows::Longest((LONGEST, 1024)), Some(1)))]),
+    ("mbart", &[(ENCODER, Rule::Bart), (DECODER, Rule::Bart)]),
     ("moshi_depth", &[]),
     ("mpt", &[("scores of every layer", Rule::Mpt)]),
     ("mt5", &[("scores of every layer of the encoder", Rule::T5((HEADS, 6), true)),
@@ -133,33 +133,30 @@ pub(crate) fn schemes(
 impl Rule {
     fn read(&self, file: &Fields) -> Result<Vec<PositionalConfig>, String> {
         Ok(match self {
-            Self::Learned(width, rows, padding) => vec![learned(file, width, rows, *padding)?],
+            Self::Learned(width, rows, padding) => vec![PositionalConfig::Learned(learned(
+                file, width, rows, *padding,
+            )?)],
+            Self::Bart => vec![PositionalConfig::Learned(bart(file)?)],
             Self::Sines(width, rows) => {
                 let mut config = SinusoidalPositionalEncodingConfig::new(multiple(2, file, width)?)
                     .with_formula(Formula::TENSOR2TENSOR);
                 config.max_len = size(file, rows)?;
-                config.input_scale = input_scale(file)?;
                 vec![PositionalConfig::Sinusoidal(config)]
             }
             Self::T5(heads, bidirectional) => vec![t5(file, heads, *bidirectional)?],
             Self::Deberta => deberta(file)?.into_iter().collect(),
             Self::DebertaRows if file.flag("position_biased_input")? == Some(false) => Vec::new(),
             Self::DebertaRows => {
-                vec![learned(
-                    file,
-                    &(WIDTH, 1536),
-                    &Rows::Longest((LONGEST, 512)),
-                    None,
-                )?]
+                let width = (&["embedding_size", "hidden_size"][..], 1536);
+                let rows = Rows::Longest((LONGEST, 512));
+                vec![PositionalConfig::Learned(learned(
+                    file, &width, &rows, None,
+                )?)]
             }
-            Self::Swin => swin(file, |heads, window, _| {
+            Self::Swin => swin(file, |_, heads, window| {
                 PositionalConfig::Swin(SwinRelativeBiasConfig::new(heads, window))
             })?,
-            Self::SwinV2 => swin(file, |heads, window, pretrained| {
-                let mut config = SwinV2RelativeBiasConfig::new(heads, window);
-                config.pretrained_window = (pretrained > 0).then_some([pretrained; 2]);
-                PositionalConfig::SwinV2(config)
-            })?,
+            Self::SwinV2 => swin_v2(file)?,
             Self::Beit => beit(file)?,
             Self::Wav2Vec2 => {
                 let mut config = Wav2Vec2PositionalConvConfig::new(size(file, &(WIDTH, 768))?);
@@ -167,6 +164,12 @@ impl Rule {
                 config.groups = size(file, &(&["num_conv_pos_embedding_groups"], 16))?;
                 if file.flag("conv_pos_batch_norm")? == Some(true) {
                     return Err("`conv_pos_batch_norm` is not read".into());
+                }
+                let activation = file.text("feat_extract_activation")?.unwrap_or("gelu");
+                if activation != "gelu" {
+                    return Err(format!(
+                        "`feat_extract_activation` must be \"gelu\"; got \"{activation}\""
+                    ));
                 }
                 vec![PositionalConfig::Wav2Vec2(config)]
             }
@@ -214,12 +217,14 @@ fn t5(file: &Fields, heads: &Size, bidirectional: bool) -> Result<PositionalConf
     Ok(PositionalConfig::T5(config))
 }
 
-/// √d_model where the file says that embeddings are scaled.
-fn input_scale(file: &Fields) -> Result<InputScale, String> {
-    Ok(match file.flag("scale_embedding")? {
-        Some(true) => InputScale::SqrtDModel,
-        _ => InputScale::None,
-    })
+/// The table of BART, for the encoder or the decoder.
+fn bart(file: &Fields) -> Result<LearnedPositionalEmbeddingConfig, String> {
+    let rows = Rows::Longest((LONGEST, 1024));
+    let mut config = learned(file, &(WIDTH, 1024), &rows, Some(1))?;
+    if file.flag("scale_embedding")? == Some(true) {
+        config.input_scale = InputScale::SqrtDModel;
+    }
+    Ok(config)
 }
 
 /// A table, with the row of padded tokens that the file names where its rows are counted from there.
@@ -228,7 +233,7 @@ fn learned(
     width: &Size,
     rows: &Rows,
     padding: Option<usize>,
-) -> Result<PositionalConfig, String> {
+) -> Result<LearnedPositionalEmbeddingConfig, String> {
     if let Some(kind) = file
         .text("position_embedding_type")?
         .filter(|kind| *kind != "absolute")
@@ -250,21 +255,20 @@ fn learned(
             })?
         }
         Rows::Patches => {
-            let [rows, columns] = patches(file)?;
+            let [rows, columns] = patches(file, 16)?;
             rows.saturating_mul(columns).saturating_add(1)
         }
     };
     let mut config = LearnedPositionalEmbeddingConfig::new(size(file, width)?, rows);
     config.padding_index = padding;
-    config.input_scale = input_scale(file)?;
-    Ok(PositionalConfig::Learned(config))
+    Ok(config)
 }
 
-/// The rows and columns of the patches of an image.
-fn patches(file: &Fields) -> Result<[usize; 2], String> {
+/// The rows and columns of the patches of an image, with the size of a patch where the file does not say it.
+fn patches(file: &Fields, usual: usize) -> Result<[usize; 2], String> {
     let [image, patch] = [
         both(file, "image_size", 224)?,
-        both(file, "patch_size", 16)?,
+        both(file, "patch_size", usual)?,
     ];
     match patch.contains(&0) {
         true => Err("`patch_size` must be at least 1; got 0".into()),
@@ -315,25 +319,44 @@ fn deberta(file: &Fields) -> Result<Option<PositionalConfig>, String> {
         .then_some(PositionalConfig::Deberta(config)))
 }
 
-/// A table for each stage.
+/// A table for each stage: of its number, its heads and the window of the file.
 fn swin(
     file: &Fields,
-    of: impl Fn(usize, [usize; 2], usize) -> PositionalConfig,
+    of: impl Fn(usize, usize, [usize; 2]) -> PositionalConfig,
 ) -> Result<Vec<PositionalConfig>, String> {
-    let list = |name, usual: &[usize]| {
-        let listed = file.optional_list(name, "a list of lengths", Value::as_length)?;
-        Ok::<_, String>(listed.unwrap_or_else(|| usual.to_vec()))
-    };
+    // transformers adds this table to one token less than it has rows, which fails.
+    if file.flag("use_absolute_embeddings")? == Some(true) {
+        return Err("`use_absolute_embeddings` is not read".into());
+    }
     let window = both(file, "window_size", 7)?;
-    let pretrained = list("pretrained_window_sizes", &[])?;
-    let heads = list("num_heads", &[3, 6, 12, 24])?;
+    let heads = lengths(file, "num_heads", &[3, 6, 12, 24])?;
     if heads.is_empty() {
         return Err("`num_heads` must have a number for each stage; got none".into());
     }
     let stages = heads.into_iter().enumerate();
-    Ok(stages
-        .map(|(i, heads)| of(heads, window, pretrained.get(i).copied().unwrap_or(0)))
-        .collect())
+    Ok(stages.map(|(i, heads)| of(i, heads, window)).collect())
+}
+
+/// A window of Swin V2 is not larger than the patches of its stage, which are half as many on each side as those of the one before.
+fn swin_v2(file: &Fields) -> Result<Vec<PositionalConfig>, String> {
+    let pretrained = lengths(file, "pretrained_window_sizes", &[])?;
+    let [rows, _] = patches(file, 4)?;
+    swin(file, |stage, heads, [window, _]| {
+        let rows = u32::try_from(stage)
+            .ok()
+            .and_then(|stage| rows.checked_shr(stage));
+        let window = window.min(rows.unwrap_or(0));
+        let mut config = SwinV2RelativeBiasConfig::new(heads, [window; 2]);
+        let pretrained = pretrained.get(stage).filter(|window| **window > 0);
+        config.pretrained_window = pretrained.map(|window| [*window; 2]);
+        PositionalConfig::SwinV2(config)
+    })
+}
+
+/// A list of lengths, or else these.
+fn lengths(file: &Fields, name: &str, usual: &[usize]) -> Result<Vec<usize>, String> {
+    let listed = file.optional_list(name, "a list of lengths", Value::as_length)?;
+    Ok(listed.unwrap_or_else(|| usual.to_vec()))
 }
 
 /// A table of offsets where the file asks for it, and a learned one too where it asks for that.
@@ -341,11 +364,12 @@ fn beit(file: &Fields) -> Result<Vec<PositionalConfig>, String> {
     let is_set = |name| Ok::<_, String>(file.flag(name)? == Some(true));
     let mut schemes = Vec::new();
     if is_set("use_relative_position_bias")? || is_set("use_shared_relative_position_bias")? {
-        let config = BeitRelativeBiasConfig::new(size(file, &(HEADS, 12))?, patches(file)?);
+        let config = BeitRelativeBiasConfig::new(size(file, &(HEADS, 12))?, patches(file, 16)?);
         schemes.push(PositionalConfig::Beit(config));
     }
     if is_set("use_absolute_position_embeddings")? {
-        schemes.push(learned(file, &(WIDTH, 768), &Rows::Patches, None)?);
+        let table = learned(file, &(WIDTH, 768), &Rows::Patches, None)?;
+        schemes.push(PositionalConfig::Learned(table));
     }
     Ok(schemes)
 }

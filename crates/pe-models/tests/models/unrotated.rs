@@ -5,6 +5,7 @@ use std::fmt::Debug;
 
 use burn::module::Module;
 use burn::tensor::Device;
+use pe_burn::embedding::InputScale;
 use pe_burn::{PositionError, PositionalConfig};
 use pe_models::HfConfig;
 use serde::Deserialize;
@@ -113,6 +114,14 @@ fn what_a_file_turns_off_is_not_there_and_what_is_not_read_is_named() {
             r#"{"model_type": "wav2vec2", "num_conv_pos_embeddings": 0}"#,
             "`num_conv_pos_embeddings` must be at least 1; got 0",
         ),
+        (
+            r#"{"model_type": "hubert", "feat_extract_activation": "relu"}"#,
+            "`feat_extract_activation` must be \"gelu\"; got \"relu\"",
+        ),
+        (
+            r#"{"model_type": "swinv2", "use_absolute_embeddings": true}"#,
+            "`use_absolute_embeddings` is not read",
+        ),
     ];
     refused(read, &rows);
     let far = read(r#"{"model_type": "vit", "image_size": 1e15, "patch_size": 1}"#)
@@ -129,6 +138,62 @@ fn what_a_file_turns_off_is_not_there_and_what_is_not_read_is_named() {
             .ends_with("bert does not rotate: `HfConfig::schemes` reads its positions"),
         "{error}"
     );
+}
+
+/// The sizes of swinv2-tiny-patch4-window16-256, whose last stage has 8 × 8 patches.
+#[test]
+fn a_window_of_swin_v2_is_not_larger_than_its_image() {
+    let file = r#"{"model_type": "swinv2", "image_size": 256, "patch_size": 4, "window_size": 16,
+        "num_heads": [3, 6, 12, 24], "pretrained_window_sizes": [0, 12, 12, 6]}"#;
+    let schemes = HfConfig::from_json(file).unwrap().schemes().unwrap();
+    let windows = schemes
+        .unwrap()
+        .into_iter()
+        .map(|placed| match placed.scheme {
+            PositionalConfig::SwinV2(stage) => (stage.window, stage.pretrained_window),
+            other => panic!("{other:?}"),
+        });
+    let expected = [
+        ([16; 2], None),
+        ([16; 2], Some([12; 2])),
+        ([16; 2], Some([12; 2])),
+        ([8; 2], Some([6; 2])),
+    ];
+    assert_eq!(windows.collect::<Vec<_>>(), expected);
+}
+
+/// BART scales its tokens where `scale_embedding` says so. The code of Whisper and of BERT passes over the field. DeBERTa's
+/// embeddings can have a width of their own.
+#[test]
+fn fields_that_only_some_models_read() {
+    let first = |file: &str| {
+        let schemes = HfConfig::from_json(file).unwrap().schemes().unwrap();
+        schemes.unwrap().swap_remove(0).scheme
+    };
+    for name in ["whisper", "bert"] {
+        let plain = first(&format!(r#"{{"model_type": "{name}"}}"#));
+        let scaled = first(&format!(
+            r#"{{"model_type": "{name}", "scale_embedding": true}}"#
+        ));
+        assert_eq!(scaled, plain);
+    }
+    let table = |file| match first(file) {
+        PositionalConfig::Learned(table) => (table.d_model, table.input_scale),
+        other => panic!("{other:?}"),
+    };
+    for (file, expected) in [
+        (r#"{"model_type": "mbart"}"#, (1024, InputScale::None)),
+        (
+            r#"{"model_type": "bart", "scale_embedding": true}"#,
+            (1024, InputScale::SqrtDModel),
+        ),
+        (
+            r#"{"model_type": "deberta-v2", "hidden_size": 96, "embedding_size": 48}"#,
+            (48, InputScale::None),
+        ),
+    ] {
+        assert_eq!(table(file), expected, "{file}");
+    }
 }
 
 /// MPT and BLOOM have the slopes of the paper for any number of heads; a file that says otherwise is refused.
