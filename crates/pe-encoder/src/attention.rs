@@ -171,6 +171,7 @@ impl Attention {
         if is_empty(&x) {
             return x;
         }
+        let x = self.with_autodiff(x);
         let shared = Shared::new(&x, padding, scheme, positions, self.form());
         whole(self.attend(Input::Whole(x), &shared), self.kernels)
     }
@@ -202,9 +203,21 @@ impl Attention {
         if is_empty(&x) {
             return x;
         }
+        let x = self.with_autodiff(x);
         let shared = Shared::after(cache.tokens(), &x, scheme, self.form());
         let part = self.attend_cached(Input::Whole(x), &shared, cache);
         whole(part, self.kernels)
+    }
+
+    /// `x` with the autodiff of the weights, which the first product would give it. Before that, the device of `x` says which
+    /// kernels run and whether weights are dropped.
+    pub(crate) fn with_autodiff(&self, x: Tensor<3>) -> Tensor<3> {
+        match self.qkv.weight.gradient_checkpointing_strategy() {
+            Some(strategy) if !x.is_autodiff() => {
+                x.autodiff().with_gradient_checkpointing_strategy(strategy)
+            }
+            _ => x,
+        }
     }
 
     /// What it has in common with other layers.

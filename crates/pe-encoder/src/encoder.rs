@@ -231,6 +231,7 @@ impl Encoder {
             return x;
         }
         check_width(&x, self.d_model);
+        let x = self.with_autodiff(x);
         let shared = self.shared(scheme, |scheme, form| {
             Shared::new(&x, padding, scheme, positions, form)
         });
@@ -299,6 +300,7 @@ impl Encoder {
         for cache in caches.iter() {
             assert_eq!(cache.tokens(), cached, "all caches hold as many tokens");
         }
+        let x = self.with_autodiff(x);
         let shared = self.shared(scheme, |scheme, form| {
             Shared::after(cached, &x, scheme, form)
         });
@@ -313,6 +315,14 @@ impl Encoder {
 type Kind = (bool, Option<usize>);
 
 impl Encoder {
+    /// `x` with the autodiff of the weights.
+    fn with_autodiff(&self, x: Tensor<3>) -> Tensor<3> {
+        match self.layers.first() {
+            Some(layer) => layer.attention.with_autodiff(x),
+            None => x,
+        }
+    }
+
     /// Takes tokens through all layers. `attend` is the attention of a layer, with a cache or without.
     fn through<'a>(
         &'a self,

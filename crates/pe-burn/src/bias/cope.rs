@@ -292,7 +292,7 @@ impl ScoreBias for Cope {
             let hidden = hidden(&q_at, &k_at, &device)?;
             let ends = ends(&k_at, &device);
             #[cfg(feature = "flex")]
-            if flex::supports(&scores) {
+            if flex::supports(&scores) && flex::supports(&products) {
                 return Ok(flex::contextual([scores, products], numbers, hidden, ends));
             }
             Ok(contextual([scores, products], numbers, hidden, ends))

@@ -274,3 +274,30 @@ fn padding_of_another_shape_is_refused() {
     let none = scheme("none", &device);
     attention.forward(x, Some(&padding), &none, &Positions::default());
 }
+
+/// Its device says whether weights are dropped and which kernels run, so that it takes on the autodiff of the weights, with
+/// gradient checkpointing where they have it.
+#[test]
+fn an_input_without_autodiff_is_taken_as_the_weights_are() {
+    let device = Device::flex();
+    let x = Tensor::<3>::random([2, 9, D_MODEL], Distribution::Default, &device);
+    let trained = device.clone().autodiff();
+    for with_autodiff in [trained.clone(), trained.clone().gradient_checkpointing()] {
+        for (name, dropout) in [("alibi", 0.5), ("t5", 0.5), ("kerple", 0.0), ("cope", 0.0)] {
+            let attention = AttentionConfig::new(D_MODEL, HEADS)
+                .with_dropout(dropout)
+                .with_causal(true)
+                .init(&with_autodiff);
+            let scheme = scheme(name, &with_autodiff);
+            let at = Positions::default();
+            let y = attention.forward(x.clone(), None, &scheme, &at);
+            if dropout == 0.0 {
+                let x = Tensor::from_data(x.to_data(), &with_autodiff);
+                let expected = values(attention.forward(x, None, &scheme, &at));
+                assert_eq!(difference(&values(y.clone()), &expected), 0.0, "{name}");
+            }
+            let gradients = y.sum().backward();
+            assert!(attention.qkv.weight.grad(&gradients).is_some(), "{name}");
+        }
+    }
+}

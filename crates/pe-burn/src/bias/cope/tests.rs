@@ -197,3 +197,17 @@ fn a_document_of_one_token() {
     );
     assert_eq!(ends(&Positions::from(9), 4), None);
 }
+
+/// Where only the embeddings have gradient checkpointing, Burn's operations run.
+#[test]
+#[cfg(feature = "flex")]
+fn embeddings_with_gradient_checkpointing() {
+    let device = Device::flex();
+    let with = device.clone().autodiff().gradient_checkpointing();
+    let cope = CopeConfig::new(4).init(&with);
+    let x = Tensor::<4>::ones([1, 1, 3, 4], &device);
+    let at = Positions::default();
+    let bias = cope.score_bias((&x, &at), (&x, &at));
+    let gradients = bias.sum().backward();
+    assert!(cope.embeddings.grad(&gradients).is_some());
+}
