@@ -5,7 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use burn::module::Param;
 use burn::tensor::{Device, Tensor};
 use pe_burn::PositionError::TooLarge;
-use pe_burn::content::{CopeConfig, ShawConfig};
+use pe_burn::content::{CopeConfig, DebertaConfig, ShawConfig, TransformerXlConfig};
+use pe_burn::embedding::Time2VecConfig;
 use pe_burn::{
     AlibiConfig, Axes, Bias, Embed, FireConfig, Grid, KerpleConfig, LearnedPositionalEmbedding,
     LearnedPositionalEmbeddingConfig, MAX_POSITION, PositionError, PositionalConfig, Positions,
@@ -247,5 +248,47 @@ fn an_input_on_another_device_is_refused() {
                 "{error}"
             );
         }
+    }
+}
+
+/// What is computed on the way to a bias can be larger than the bias.
+#[test]
+fn what_a_bias_is_made_of_has_to_fit_into_memory_too() {
+    let device = Device::flex();
+    let at = Positions::default();
+    let heads = |seq: usize| Tensor::<4>::ones([1, 1, seq, 2], &device);
+    // One number for each distance.
+    let far = (&at, 1 << 40);
+    let biases: [&dyn Bias; 3] = [
+        &AlibiConfig::new(8).init(&device),
+        &KerpleConfig::new(8).init(&device),
+        &T5RelativeBiasConfig::new(8).init(&device),
+    ];
+    for bias in biases {
+        let error = bias.try_distance_bias(far, far).err();
+        assert!(matches!(error, Some(TooLarge { .. })), "{error:?}");
+    }
+    // A row of the table for each query.
+    let shaw = ShawConfig::new(2).with_left(1 << 20).with_right(1 << 20);
+    let shaw = shaw.with_values(true).init(&device);
+    let (many, one) = ((&heads(1 << 20), &at), (&heads(1), &at));
+    let deberta = DebertaConfig::new(2, 1).with_buckets(None);
+    let deberta = deberta.with_max_distance(1 << 20).init(&device);
+    let xl = TransformerXlConfig::new(2, 1).init(&device);
+    let weights = Tensor::<4>::ones([1, 1, 1 << 20, 1], &device);
+    let fire = FireConfig::new(1).with_hidden(1 << 20).init(&device);
+    let pairs = (&at, 1 << 11);
+    let time2vec = Time2VecConfig::new(4, 1.0).init(&device);
+    let too_large = [
+        shaw.try_score_bias(many, one).err(),
+        shaw.values(weights, &at, &at).err(),
+        deberta.try_score_bias(many, one).err(),
+        deberta.try_score_bias(one, many).err(),
+        xl.try_score_bias((&heads(1 << 21), &at), one).err(),
+        fire.try_bias(pairs, pairs).err(),
+        time2vec.encode(&at, 1 << 40).err(),
+    ];
+    for error in too_large {
+        assert!(matches!(error, Some(TooLarge { .. })), "{error:?}");
     }
 }

@@ -247,8 +247,8 @@ impl Bias for Alibi {
         queries: (&Positions, usize),
         keys: (&Positions, usize),
     ) -> Result<Option<Tensor<4>>, PositionError> {
-        let device = self.slopes.device();
-        Distances::strip(queries, keys, &device, |distances| {
+        let (heads, device) = (self.config.heads, self.slopes.device());
+        Distances::strip(queries, keys, heads, &device, |distances| {
             self.of_distances(distances)
         })
     }

@@ -53,14 +53,20 @@ pub(super) fn score_bias(
     if shape.contains(&0) {
         return Ok(Tensor::zeros(shape, (device, own)));
     }
-    let lines = batch.saturating_mul(heads).saturating_mul(q_seq);
-    check_room_on::<f32>(device, lines, k_seq)?;
+    check_scores(queries.0, k_seq)?;
     let dtype = compute_dtype(own.into());
     let sides = [
         (cast(queries.0.clone(), dtype), q_lookup),
         (cast(keys.0.clone(), dtype), k_lookup),
     ];
     compute(sides).map(|bias| cast(bias, own.into()))
+}
+
+/// Refuses scores of every token with this many others, or rows of a table, where the memory has not enough for them.
+pub(super) fn check_scores(tokens: &Tensor<4>, others: usize) -> Result<(), PositionError> {
+    let [batch, heads, seq, _] = tokens.dims();
+    let lines = batch.saturating_mul(heads).saturating_mul(seq);
+    check_room_on::<f32>(&tokens.device(), lines, others)
 }
 
 /// Picks for every pair the score that belongs to its distance.

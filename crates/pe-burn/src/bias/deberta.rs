@@ -10,7 +10,7 @@ use burn::tensor::{Device, Int, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::ScoreBias;
-use super::content::{Sizes, pick, score_bias};
+use super::content::{Sizes, check_scores, pick, score_bias};
 use super::distances::Distances;
 use super::table::small;
 use crate::backend::memory::check_room;
@@ -290,10 +290,12 @@ impl DebertaConfig {
             // taken to the scale of all terms.
             let mut bias = q.clone().matmul(k.clone().transpose()) * (new - old);
             if let Some(position_keys) = position_keys {
+                check_scores(&q, used.len())?;
                 let by_row = (q.clone() * new).matmul(table(position_keys));
                 bias = bias + pick(by_row, rows.clone());
             }
             if let Some(position_queries) = position_queries {
+                check_scores(&k, used.len())?;
                 let by_row = (k * new).matmul(table(position_queries));
                 bias = bias + pick(by_row, rows.swap_dims(1, 2)).swap_dims(2, 3);
             }

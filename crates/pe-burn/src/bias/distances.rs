@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use burn::tensor::{DType, Device, FloatDType, Int, IntDType, Tensor, TensorData};
 
-use crate::backend::memory::check_room_on;
+use crate::backend::memory::{check_room, check_room_on};
 use crate::error::PositionError;
 use crate::positions::axes::coordinates;
 use crate::positions::{Lookup, Positions, Rows};
@@ -77,10 +77,11 @@ impl Distances {
         })
     }
 
-    /// What is computed from the distances, where they are a strip: see [`Bias::try_distance_bias`](super::Bias).
+    /// What is computed for each head from the distances, where they are a strip: see [`Bias::try_distance_bias`](super::Bias).
     pub fn strip(
         queries: (&Positions, usize),
         keys: (&Positions, usize),
+        heads: usize,
         device: &Device,
         compute: impl FnOnce(&Self) -> Result<Tensor<4>, PositionError>,
     ) -> Result<Option<Tensor<4>>, PositionError> {
@@ -90,6 +91,10 @@ impl Distances {
         );
         match (&q.rows, &k.rows) {
             (Rows::Run(_), Rows::Run(_)) if q.seq > 0 && k.seq > 0 => {
+                let distances = q.seq.saturating_add(k.seq - 1);
+                // T5 counts a bucket for each distance in the memory of the processor.
+                check_room::<usize>(1, distances)?;
+                check_room_on::<f32>(device, heads, distances)?;
                 compute(&Self::new(&q, &k, device)?).map(Some)
             }
             _ => Ok(None),

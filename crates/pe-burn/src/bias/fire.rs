@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Bias;
 use super::distances::Distances;
-use crate::backend::memory::check_room;
+use crate::backend::memory::{check_room, check_room_on};
 use crate::error::{PositionError, check_positive, check_size, module};
 use crate::positions::Positions;
 use crate::sizes::{ModelSizes, SchemeConfig};
@@ -167,7 +167,9 @@ impl Bias for Fire {
 
                 // For all pairs, since the position of the query counts as well as the distance.
                 let steps = distances.spread(cast(distances.real(&device), wide));
-                let place = cast(queries.numbers(1, &device), wide);
+                let pairs = steps.dims().iter().product();
+                check_room_on::<f32>(&device, pairs, self.config.hidden)?;
+                let place = queries.numbers(1, wide, &device);
                 let [rows, queries, _] = place.dims();
                 let place = place.reshape([rows, 1, queries, 1]);
                 let nearer = place.clone().lower(threshold.clone().expand(place.dims()));

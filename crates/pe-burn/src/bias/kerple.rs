@@ -176,7 +176,8 @@ impl Bias for Kerple {
         queries: (&Positions, usize),
         keys: (&Positions, usize),
     ) -> Result<Option<Tensor<4>>, PositionError> {
-        Distances::strip(queries, keys, &self.r1.device(), |distances| {
+        let (heads, device) = (self.config.heads, self.r1.device());
+        Distances::strip(queries, keys, heads, &device, |distances| {
             Ok(self.of_distances(distances))
         })
     }

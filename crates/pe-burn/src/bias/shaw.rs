@@ -7,7 +7,7 @@ use burn::tensor::{Device, IndexingUpdateOp, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::ScoreBias;
-use super::content::{Sizes, of_heads, pick, score_bias};
+use super::content::{Sizes, check_scores, of_heads, pick, score_bias};
 use super::distances::Distances;
 use super::table::{check_table, small};
 use crate::backend::memory::check_room;
@@ -206,6 +206,7 @@ impl Shaw {
         let dtype = compute_dtype(own.into());
         let table = dequantized(table.val()).cast(dtype);
         let rows = of_heads(self.rows(&queries, &keys)?, batch, heads);
+        check_scores(&weights, table.dims()[0])?;
         // The weights of keys at the same distance count together.
         let none = Tensor::zeros(
             [batch, heads, q_seq, table.dims()[0]],
@@ -254,6 +255,7 @@ impl ScoreBias for Shaw {
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (_, k_at)]| {
             let table = dequantized(self.keys.val()).cast(q.dtype());
             let table = table / libm::sqrt(self.config.d_head as f64);
+            check_scores(&q, table.dims()[0])?;
             let by_distance = q.matmul(table.transpose().unsqueeze());
             Ok(pick(by_distance, self.rows(&q_at, &k_at)?))
         })

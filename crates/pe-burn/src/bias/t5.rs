@@ -254,8 +254,8 @@ impl Bias for T5RelativeBias {
         keys: (&Positions, usize),
     ) -> Result<Option<Tensor<4>>, PositionError> {
         self.check()?;
-        let device = self.weight.device();
-        Distances::strip(queries, keys, &device, |distances| {
+        let (heads, device) = (self.config.heads, self.weight.device());
+        Distances::strip(queries, keys, heads, &device, |distances| {
             self.of_distances(distances)
         })
     }

@@ -9,7 +9,7 @@ use burn::tensor::{Device, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
 use super::ScoreBias;
-use super::content::{Sizes, score_bias};
+use super::content::{Sizes, check_scores, score_bias};
 use super::distances::shifted;
 use super::table::small;
 use crate::backend::memory::check_room;
@@ -200,6 +200,7 @@ impl TransformerXl {
         // The distances key − query of the strip, from the last query and the first key on.
         let first = key as i64 - (query + queries - 1) as i64;
         let last = (key + keys - 1) as i64 - query as i64;
+        check_scores(&q, queries.saturating_add(keys - 1))?;
         let sinusoids = self.sinusoids(first, last, q.dtype().into())?;
         let projected: Tensor<4> = sinusoids.matmul(weight).unsqueeze();
         Ok(shifted(q.matmul(projected.transpose())))

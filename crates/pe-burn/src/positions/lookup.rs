@@ -4,7 +4,7 @@ use alloc::borrow::Cow;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use burn::tensor::{Bool, DType, Device, FloatDType, Tensor, TensorData};
+use burn::tensor::{Bool, Device, FloatDType, Tensor, TensorData};
 
 use super::{Axes, DeviceIds, Grid, Kind, MAX_POSITION, Padding, Positions, axes};
 use crate::backend::memory::check_room;
@@ -351,32 +351,27 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// The coordinates of all tokens in `f32`, `[1 or batch, seq, axes]`. With one axis a grid is on a line too:
-    /// its tokens are counted.
-    pub fn numbers(&self, axes: usize, device: &Device) -> Tensor<3> {
+    /// The coordinates of all tokens in this type, each rounded once, `[1 or batch, seq, axes]`. With one axis a grid is on a
+    /// line too: its tokens are counted.
+    pub fn numbers(&self, axes: usize, dtype: FloatDType, device: &Device) -> Tensor<3> {
         let device = device.clone().without_autodiff();
         let (batch, seq) = (self.batch, self.seq);
-        let tensor = |numbers: Vec<f32>| {
+        let tensor = |numbers: Vec<f64>| {
             let data = TensorData::new(numbers, [batch, seq, axes]);
-            Tensor::from_data(data, (&device, DType::F32))
+            Tensor::from_data(data, (&device, dtype.into()))
         };
         let cells = |grid: &Grid, ids: &mut dyn Iterator<Item = usize>| {
-            let token = |id| (0..grid.axes()).map(move |axis| grid.coordinate(id, axis) as f32);
+            let token = |id| (0..grid.axes()).map(move |axis| grid.coordinate(id, axis) as f64);
             ids.flat_map(token).collect()
         };
         match (&self.rows, self.grid.filter(|_| axes > 1)) {
             (_, Some((grid, None))) => tensor(cells(grid, &mut (0..grid.tokens()))),
             (_, Some((grid, Some(ids)))) => tensor(cells(grid, &mut ids.iter().copied())),
-            (Rows::Run(start), _) => tensor((*start..start + seq).map(|id| id as f32).collect()),
-            (Rows::Ids(ids), _) => tensor(ids.iter().map(|id| *id as f32).collect()),
-            (Rows::Times(times), _) => tensor(times.iter().map(|time| *time as f32).collect()),
-            (Rows::Coordinates { values, .. }, _) => {
-                tensor(values.iter().map(|number| *number as f32).collect())
-            }
-            (Rows::Device(ids), _) => {
-                let ids = ids_on(&ids.ids, &device).cast(FloatDType::F32);
-                ids.unsqueeze_dim(2)
-            }
+            (Rows::Run(start), _) => tensor((*start..start + seq).map(|id| id as f64).collect()),
+            (Rows::Ids(ids), _) => tensor(ids.iter().map(|id| *id as f64).collect()),
+            (Rows::Times(times), _) => tensor(times.to_vec()),
+            (Rows::Coordinates { values, .. }, _) => tensor(values.to_vec()),
+            (Rows::Device(ids), _) => ids_on(&ids.ids, &device).cast(dtype).unsqueeze_dim(2),
         }
     }
 

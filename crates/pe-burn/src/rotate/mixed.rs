@@ -175,7 +175,7 @@ impl MixedRotary {
         }
         let dtype = compute_dtype(x.dtype().into());
         let pairs = self.config.d_head / 2;
-        let numbers = cast(lookup.numbers(self.config.axes, &device), dtype);
+        let numbers = lookup.numbers(self.config.axes, dtype, &device);
         let frequencies = cast(frequencies, dtype);
         let angles = (0..self.config.axes).map(|axis| {
             let along = numbers.clone().narrow(2, axis, 1).unsqueeze_dim::<4>(1);
@@ -203,10 +203,24 @@ impl Rotate for MixedRotary {
 mod tests {
     use super::*;
 
-    use burn::tensor::TensorData;
+    use burn::tensor::{DType, TensorData};
 
     use crate::positions::Grid;
     use crate::testing::{distance, refusal, values};
+
+    /// One axis, whose frequency is 1: a time, and a position that f32 does not have.
+    #[test]
+    fn coordinates_are_not_rounded_to_f32_for_f64() {
+        let device = Device::flex();
+        let rope = MixedRotaryConfig::new(2, 1).with_axes(1).init(&device);
+        for at in [0.1, 16_777_217.0] {
+            let x = Tensor::<4>::from_data([[[[1.0_f64, 0.0]]]], (&device, DType::F64));
+            let positions = Positions::from_time_rows(&[[at]]).unwrap();
+            let y = rope.rotate_queries(x, &positions).into_data();
+            let sine = y.iter::<f64>().nth(1).unwrap();
+            assert!((sine - libm::sin(at)).abs() < 1e-12, "{at}: {sine}");
+        }
+    }
 
     #[test]
     fn frequencies_of_a_head_are_at_right_angles() {
