@@ -1,4 +1,4 @@
-//! One attention layer that takes any positional scheme, read at once and token by token.
+//! One attention layer that takes every scheme that has a name, read at once and token by token.
 //!
 //! Burn's module `MultiHeadAttention` has no place for a rotation or a bias, so a model that wants more than
 //! embeddings writes these fifty lines. The scheme enters at the four

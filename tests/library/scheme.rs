@@ -319,7 +319,18 @@ fn schemes_that_need_more_than_a_name_are_data() {
         let (queries, _) = scheme.rotate(q.clone(), q.clone(), &at);
         assert_eq!(differ(queries, q.clone()), name == "fope", "{name}");
         assert_eq!(scheme.rotates(), name == "fope");
-        let bias = scheme.score_bias((&q, &at), (&q, &at));
+        let bias = scheme.try_score_bias((&q, &at), (&q, &at));
+        assert_eq!(scheme.sees_states(), ["inkling", "fox"].contains(&name));
+        let bias = if scheme.sees_states() {
+            let alone = scheme.try_bias((&at, 16), (&at, 16));
+            for message in [refusal(bias), refusal(alone)] {
+                let words = "this scheme looks at the hidden states of its layer";
+                assert!(message.starts_with(words), "{message}");
+            }
+            None
+        } else {
+            bias.unwrap()
+        };
         assert!(
             bias.iter()
                 .all(|bias| differ(bias.clone(), bias.zeros_like())),

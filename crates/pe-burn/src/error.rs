@@ -123,6 +123,13 @@ pub enum PositionError {
     )]
     NeedsContent,
 
+    /// What is added to scores was asked of a scheme that computes it from hidden states.
+    #[error(
+        "this scheme looks at the hidden states of its layer: take its `as_hidden_bias` and `as_forget_gate`, and \
+         `as_bias` and `as_score_bias` in place of `bias` and `score_bias`"
+    )]
+    NeedsStates,
+
     /// The rows of a list differ in length.
     #[error(
         "row {row} has {got} positions, but row 0 has {expected}: every row needs the same number"

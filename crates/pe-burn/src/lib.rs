@@ -57,7 +57,9 @@
 //! [`PositionalScheme`] is any scheme of this crate, chosen by name or from data. It also has the hooks [`Embed`] and
 //! [`Rotate`] and the methods [`score_bias`](PositionalScheme::score_bias) and
 //! [`weight_bias`](PositionalScheme::weight_bias), which do nothing where a scheme does nothing.
-//! A layer of causal attention with a cache, for all of them:
+//! A layer of causal attention with a cache, for all of them but the last two lines (Inkling, FoX), for which it would have to
+//! ask by [`as_hidden_bias`](Positional::as_hidden_bias) and [`as_forget_gate`](Positional::as_forget_gate); `score_bias`
+//! returns an error for these:
 //!
 //! ```
 //! use burn::module::Module;

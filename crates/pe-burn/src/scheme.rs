@@ -157,8 +157,10 @@ macro_rules! schemes {
         }
 
         /// Any positional scheme. A model that calls [`embed`](Embed::embed), [`rotate`](Rotate::rotate),
-        /// [`score_bias`](Self::score_bias) and [`weight_bias`](Self::weight_bias) works with every scheme; a hook
-        /// that a scheme does not use does nothing.
+        /// [`score_bias`](Self::score_bias) and [`weight_bias`](Self::weight_bias) works with every scheme but two;
+        /// a hook that a scheme does not use does nothing. The two look at hidden states (`inkling`, `fox`): `score_bias` returns
+        /// an error for them, and a model takes them by [`as_hidden_bias`](Positional::as_hidden_bias) and
+        /// [`as_forget_gate`](Positional::as_forget_gate), as `pe-encoder` does.
         ///
         /// | scheme | module | hook |
         /// |---|---|---|
@@ -168,7 +170,7 @@ macro_rules! schemes {
             stringify!($hook), "`] |"
         )])*
         ///
-        /// One layer of attention that takes any of them:
+        /// One layer of attention that takes every scheme that has a name:
         ///
         /// ```
         /// use burn::tensor::module::attention;
@@ -370,6 +372,11 @@ impl PositionalScheme {
         self.as_score_bias().is_some()
     }
 
+    /// Whether the scheme looks at the hidden states of its layer ([`HiddenBias`], [`ForgetGate`]).
+    pub fn sees_states(&self) -> bool {
+        self.as_hidden_bias().is_some() || self.as_forget_gate().is_some()
+    }
+
     /// What is added to the score of every query and key, if the hook of the scheme is [`Bias`] or
     /// [`ScoreBias`], as [`ScoreBias::try_score_bias`].
     ///
@@ -380,12 +387,16 @@ impl PositionalScheme {
     ///
     /// # Errors
     ///
-    /// Those of [`ScoreBias::try_score_bias`]; none if the scheme adds nothing to the scores.
+    /// Those of [`ScoreBias::try_score_bias`], and [`PositionError::NeedsStates`] if the scheme
+    /// [`sees_states`](Self::sees_states); none if it adds nothing to the scores.
     pub fn try_score_bias(
         &self,
         queries: (&Tensor<4>, &Positions),
         keys: (&Tensor<4>, &Positions),
     ) -> Result<Option<Tensor<4>>, PositionError> {
+        if self.sees_states() {
+            return Err(PositionError::NeedsStates);
+        }
         if let Some(scheme) = self.as_bias() {
             return scheme.try_score_bias(queries, keys).map(Some);
         }
@@ -443,7 +454,7 @@ impl PositionalScheme {
     }
 
     /// The bias of every query and key, if the scheme has one, as [`Bias::try_bias`]. It is the same for all
-    /// layers; [`score_bias`](Self::score_bias) is the hook that every scheme has.
+    /// layers; [`score_bias`](Self::score_bias) is for schemes that look at queries and keys too.
     ///
     /// # Shapes
     ///
@@ -451,8 +462,9 @@ impl PositionalScheme {
     ///
     /// # Errors
     ///
-    /// Those of [`Bias::try_bias`], and [`PositionError::NeedsContent`] if the scheme
-    /// [`sees_content`](Self::sees_content); none if it adds nothing to the scores.
+    /// Those of [`Bias::try_bias`], [`PositionError::NeedsContent`] if the scheme
+    /// [`sees_content`](Self::sees_content), and [`PositionError::NeedsStates`] if it
+    /// [`sees_states`](Self::sees_states); none if it adds nothing to the scores.
     pub fn try_bias(
         &self,
         queries: (&Positions, usize),
@@ -460,6 +472,9 @@ impl PositionalScheme {
     ) -> Result<Option<Tensor<4>>, PositionError> {
         if self.sees_content() {
             return Err(PositionError::NeedsContent);
+        }
+        if self.sees_states() {
+            return Err(PositionError::NeedsStates);
         }
         let bias = self.as_bias();
         let bias = bias.map(|scheme| scheme.try_bias(queries, keys));

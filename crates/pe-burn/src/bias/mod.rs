@@ -80,6 +80,7 @@ pub trait Bias {
     /// [`PositionError::Shape`] when positions are for another number of tokens,
     /// [`Batch`](PositionError::Batch) when queries and keys are of batches of different sizes,
     /// [`NotWhole`](PositionError::NotWhole) for times where distances are the indices of rows,
+    /// [`Grid`](PositionError::Grid) when the scheme needs positions on a grid, or on a line,
     /// [`Overflow`](PositionError::Overflow) past [`MAX_POSITION`](crate::MAX_POSITION),
     /// [`Number`](PositionError::Number) when ids are too far apart for the integers of the device, and
     /// [`TooLarge`](PositionError::TooLarge) when the bias does not fit into memory.
@@ -188,8 +189,9 @@ pub trait ScoreBias {
     /// the positions of a side are for another batch than its vectors. A scheme that computes with queries
     /// and keys returns [`Width`](PositionError::Width) for another `d_head` than the module's,
     /// [`Number`](PositionError::Number) for other heads or another batch,
-    /// [`Device`](PositionError::Device) when one is on another device, and
-    /// [`Quantized`](PositionError::Quantized) when one is quantized.
+    /// [`Device`](PositionError::Device) when one is on another device,
+    /// [`Quantized`](PositionError::Quantized) when one is quantized, and [`TooLong`](PositionError::TooLong) past the last row
+    /// of a table of positions (TUPE).
     fn try_score_bias(
         &self,
         queries: (&Tensor<4>, &Positions),
@@ -251,7 +253,7 @@ pub trait WeightBias {
     ///
     /// # Errors
     ///
-    /// Those of [`Bias::try_bias`].
+    /// Those of [`Bias::try_bias`], and [`Number`](PositionError::Number) for a distance past the end of the table (eRPE).
     fn try_weight_bias(
         &self,
         queries: (&Positions, usize),

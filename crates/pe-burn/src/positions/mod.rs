@@ -198,7 +198,7 @@ impl Positions {
     /// Positions that are real numbers: times, or places between tokens. Fractions and negative
     /// numbers are fine wherever a position enters a formula (sinusoidal, Time2Vec, RoPE, xPos, ALiBi, KERPLE,
     /// FIRE, Transformer-XL) or an order (CoPE); where it is the index of a row (learned, T5, Shaw,
-    /// DeBERTa, TUPE, eRPE) they are refused.
+    /// DeBERTa, TUPE, eRPE, Inkling) they are refused.
     ///
     /// This reads the times back to the host once, as [`from_ids`](Self::from_ids) does.
     ///

@@ -252,7 +252,7 @@ impl Lab {
             .with_tasks()
             .network::<Encoder>(
                 ENCODER,
-                "a pre-norm transformer encoder, or decoder where a task is causal",
+                "a transformer encoder, or decoder where a task is causal",
             )
             .all_built_in()
     }

@@ -23,6 +23,7 @@
 //! ├── trials/TASK-SCHEME-SEED-at-STEPS/   the same at another number of steps (or auto-FIRST-LIMIT), kept for when it is asked for
 //! ├── results.csv          the report: one row per trial and length
 //! ├── results.jsonl        everything that was measured, one line per trial
+//! ├── depths.csv           only with `mqar` or `passkey`: the scores by depth
 //! ├── costs.json           what each scheme costs, if it was measured
 //! ├── summary.json         the numbers and sentences of the report
 //! ├── winner.json          the scheme that scored highest, as a configuration of pe-burn

@@ -47,22 +47,21 @@ fn a_study_of_decoders_is_planned_run_reported_grown_and_merged() {
         "the sum after `a+b=`",
         "always the most frequent answer of the test",
     ]);
+    // In parts, on several machines.
+    for part in 0..2 {
+        let line = format!("compare --study plan.toml --out part-{part} --shard {part}/2");
+        small(at, &line);
+    }
+    good(at, "merge part-0 part-1 --out merged");
+    assert_eq!(numbers(&at.join("merged")), numbers(&at.join("s")));
     // What is there is kept, and the encoder's task is another one.
     let (_, stderr) = small(
         at,
         "compare --out s --tasks majority --seeds 2 --steps 3 --schemes none,rotary",
     );
     stderr.says("8 of them are there already and are kept; 4 are new");
-    // In parts, on several machines.
-    for part in 0..2 {
-        let line = format!("compare --study plan.toml --out part-{part} --shard {part}/2");
-        small(at, &line);
-    }
-    small(at, "compare --study plan.toml --out again");
-    good(at, "merge part-0 part-1 --out merged");
-    assert_eq!(numbers(&at.join("merged")), numbers(&at.join("again")));
     // The report from the files, and costs with the time of a token that is decoded.
-    good(at, "report again");
+    good(at, "report s");
     small(
         at,
         "compare --causal --tasks addition --schemes rotary --seeds 1, --steps 2 --costs --out c",
