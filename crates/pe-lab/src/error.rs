@@ -134,7 +134,7 @@ pub enum LabError {
         file: String,
     },
     /// A file does not hold what it should.
-    #[error("{} cannot be read: {reason}; delete it and run again", path.display())]
+    #[error("{} cannot be read: {reason}; {}", path.display(), again(path))]
     Content {
         /// The file.
         path: PathBuf,
@@ -162,6 +162,18 @@ pub enum LabError {
     /// A trial has no result.
     #[error("the trial stopped: {0}")]
     Trial(String),
+}
+
+/// What to do about a file of a study that cannot be read.
+fn again(path: &Path) -> String {
+    match (path.file_name(), path.parent()) {
+        (Some(name), Some(folder)) if name == "study.json" => format!(
+            "delete it, and run `pe-lab compare --study {} --out {}`",
+            folder.join("study.toml").display(),
+            folder.display()
+        ),
+        _ => "delete it and run again".into(),
+    }
 }
 
 impl LabError {

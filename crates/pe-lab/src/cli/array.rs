@@ -73,6 +73,13 @@ impl ArrayArgs {
                 self.study.display()
             )));
         }
+        if spec.tune.is_some() {
+            return Err(LabError::Usage(format!(
+                "{} chooses learning rates, which each part would do on its own; take `tune` out of it, and give `learning_rate` under \
+                 [recipe]",
+                self.study.display()
+            )));
+        }
         let absolute = |path: &Path| {
             let path = std::path::absolute(path).map_err(LabError::file(path))?;
             let text = path.to_str().map(str::to_string);

@@ -144,7 +144,7 @@ pub struct CompareArgs {
     /// Say what would be run and how long it would take, and stop there
     ///
     /// Nothing is written.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["json", "open"])]
     dry_run: bool,
     #[command(flatten)]
     show: Show,
@@ -152,6 +152,12 @@ pub struct CompareArgs {
     sizes: Sizes,
     #[command(flatten)]
     rows: Rows,
+}
+
+/// The plan of the study in a folder.
+fn plan_in(folder: &StudyFolder) -> Result<Plan, LabError> {
+    let there: StudySpec = read_json(&folder.spec())?;
+    Ok(there.plan().inside(folder.path()))
 }
 
 /// A study of own data that takes longer than this, in seconds, is told that there is a shorter one.
@@ -167,6 +173,11 @@ impl CompareArgs {
         let mut is_preset = true;
         let is_study = is_there(&folder.spec())?;
         let base = match (&self.study, &self.preset) {
+            // The budget chose the seeds and steps of a study that is there.
+            _ if is_study && self.budget.is_some() => {
+                is_preset = false;
+                plan_in(&folder)?
+            }
             (Some(file), _) => {
                 is_preset = false;
                 Plan::read(file)?
@@ -175,8 +186,7 @@ impl CompareArgs {
             (None, None) if self.data.is_some() => Plan::preset("standard")?,
             (None, None) if is_study => {
                 is_preset = false;
-                let there: StudySpec = read_json(&folder.spec())?;
-                there.plan().inside(folder.path())
+                plan_in(&folder)?
             }
             (None, None) => Plan::preset("quick")?,
         };
@@ -241,9 +251,9 @@ impl CompareArgs {
         let first_look = self.data.is_some()
             && self.preset.as_deref() == Some("quick")
             && self.shard.is_none()
-            && is_open
-            && is_new;
-        self.budget.or(first_look.then_some(Budget::FIRST_LOOK))
+            && is_open;
+        let budget = self.budget.or(first_look.then_some(Budget::FIRST_LOOK));
+        budget.filter(|_| is_new)
     }
 
     /// How many trials of so many run at the same time, and why.
@@ -265,24 +275,22 @@ impl CompareArgs {
         study: Study,
         crew: &Crew<'_>,
     ) -> Result<(Study, String), LabError> {
-        let open = match (&self.seeds, self.steps) {
-            (None, None) => Open::Both,
-            (None, Some(_)) => Open::Seeds,
-            (Some(_), None) => Open::Steps,
-            (Some(_), Some(_)) => {
+        let file = self.study.as_deref().map(Plan::read).transpose()?;
+        let file = file.unwrap_or_default();
+        let has_seeds = self.seeds.is_some() || file.seeds.is_some();
+        let has_steps = self.steps.is_some() || file.steps.is_some();
+        let open = match (has_seeds, has_steps, file.until) {
+            (false, false, None) => Open::Both,
+            (false, true, None) => Open::Seeds,
+            (true, false, None) => Open::Steps,
+            _ => {
                 return Err(LabError::Usage(
-                    "--budget chooses seeds and steps: give at most one of --seeds and --steps beside it"
+                    "--budget chooses seeds and steps: give at most one of --seeds and --steps beside it, also in a \
+                     file, and no `until`"
                         .into(),
                 ));
             }
         };
-        if is_there(&study.folder().spec())? {
-            return Err(LabError::Usage(format!(
-                "--budget chooses the seeds and steps of a new study, and {} holds one already; run it on without \
-                 --budget, or choose another folder with --out",
-                self.out.display()
-            )));
-        }
         let (spec, tasks) = (study.spec(), study.tasks());
         let started = Instant::now();
         let Some(costs) = TrialTimes::measure(&spec.trials(tasks)?, tasks, crew)? else {
@@ -355,6 +363,11 @@ impl CompareArgs {
             study = within;
             (waiting, tuning) = (study.waiting()?, study.tuning_trials()?);
             self.answer(&line);
+        } else if self.budget.is_some() {
+            self.answer(&format!(
+                "{} holds a study already, so --budget chooses nothing: it goes on as it is",
+                self.out.display()
+            ));
         }
         let (spec, tasks) = (study.spec(), study.tasks());
         let trials = spec.trials(tasks)?.len();

@@ -16,12 +16,12 @@ use crate::error::LabError;
 use crate::folder::{StudyFolder, is_there, of_digest, read_sealed};
 use crate::learn::{Model, generate, numbers, probabilities};
 use crate::run::{MOST_BYTES, Study, Winner};
-use crate::task::{Generation, Sample, Task};
+use crate::task::{Generation, Sample, Task, rounded};
 
 /// The arguments of `predict`.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct PredictArgs {
-    /// What to predict: rows, an image, a folder of images, or a series
+    /// What to predict: rows, a text, an image, a folder of texts or images, or a series
     ///
     /// Rows are in a file like the one that the study was made with, and a series in a table with its columns. No labels are
     /// needed; where there are some, the share of right predictions is said.
@@ -218,8 +218,8 @@ fn outcome(data: &ToPredict, predicted: &[Vec<String>], measure: &str) -> Option
     }
     (numbers > 0).then(|| {
         format!(
-            "{numbers} predictions are of rows whose number is there: mean absolute error {:.4}",
-            error / f64::from(numbers as u32)
+            "{numbers} predictions are of rows whose number is there: mean absolute error {}",
+            rounded(error / f64::from(numbers as u32))
         )
     })
 }

@@ -445,11 +445,10 @@ impl Layout<'_> {
             TokenKind::Bytes | TokenKind::U16 | TokenKind::U32 => "a token is an id",
         };
         let mut lines = vec![format!(
-            "{} from {}; tokens from {tokens}; {kind}{}; columns separated by {}{}",
-            reading.usual_label(),
+            "{}; tokens from {tokens}; {kind}{}; columns separated by {}{}",
             match self.label {
-                Some(label) => format!("column {}", name(label)),
-                None => "nowhere".to_string(),
+                Some(label) => format!("{} from column {}", reading.usual_label(), name(label)),
+                None => format!("no column {}", reading.usual_label()),
             },
             match self.group {
                 Some(group) => format!("; groups from column {}", name(group)),

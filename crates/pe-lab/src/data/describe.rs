@@ -6,8 +6,9 @@ use super::limits::MAX_VOCABULARY;
 use super::quote::{grouped, shorten};
 use super::rows::{Rows, shown};
 use super::split::{Bin, Split};
-use super::target::{Target, rounded};
+use super::target::Target;
 use crate::task::floor::{most_frequent, most_frequent_share};
+use crate::task::rounded;
 
 /// The token that stands for every token outside of the vocabulary.
 pub(super) const UNKNOWN: u32 = 0;

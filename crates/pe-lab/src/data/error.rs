@@ -162,6 +162,18 @@ pub enum Problem {
 }
 
 impl Problem {
+    /// The same without the advice to leave lines out, where none may be.
+    pub fn without_advice(self) -> Self {
+        match self {
+            Self::Lines { count, shown, .. } => Self::Lines {
+                count,
+                shown,
+                can_skip: false,
+            },
+            other => other,
+        }
+    }
+
     /// The name of a file does not say what it holds, and nobody looked into it yet.
     pub(super) fn unknown_name() -> Self {
         Self::Extension {

@@ -96,9 +96,15 @@ fn classes(root: &Path) -> Result<Found, Problem> {
         }
     }
     if found.labels.is_empty() {
+        let advice = match root.file_name() {
+            Some(name) if name == "train" => {
+                "; a folder called train is taken for what is trained on, so give a class of this name another one"
+            }
+            _ => "",
+        };
         return wrong(format!(
             "{} holds no folder; it takes one folder for each class, with the PNG and JPEG files, or the .txt \
-             files, of that class in it",
+             files, of that class in it{advice}",
             root.display()
         ));
     }

@@ -142,7 +142,9 @@ impl DataTask {
     ///
     /// A [`DataError`] says what is wrong with which file, on which lines, and what to do.
     pub fn read(source: &Source) -> Result<Self, DataError> {
-        read(source)
+        let data = read(source)?;
+        data.check_floors().map_err(of(&source.file))?;
+        Ok(data)
     }
 }
 

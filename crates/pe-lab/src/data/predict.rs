@@ -22,7 +22,7 @@ use crate::door::Entry;
 use crate::task::{Sample, Task};
 
 impl DataTask {
-    /// What there is to predict in another file, or in a folder of images, for the model of one of the tasks. It
+    /// What there is to predict in another file, or in a folder of images or texts, for the model of one of the tasks. It
     /// is read as the data of the study was. Labels need not be there, and no prediction depends on them. What cannot be used is an error, so that nothing is
     /// without a prediction in silence.
     ///
@@ -37,8 +37,9 @@ impl DataTask {
                 let known = known.unwrap_or(&tasks[0]);
                 let may_be_texts =
                     self.spec.format == Format::JsonLines && texts::may_be_of(&reading);
-                let found = match may_be_texts && file.is_dir() {
-                    true => of_folder(file, &reading, known.labels()),
+                let is_text = file.is_dir() || file.extension().is_some_and(|of| of == "txt");
+                let found = match may_be_texts && is_text {
+                    true => of_texts(file, &reading, known.labels()),
                     false => {
                         let classes = self.source.labels.as_ref();
                         let classes = classes.map(|file| self.source.entry(file));
@@ -129,7 +130,8 @@ fn of_file(
     if task.target().is_some() {
         rows.ask_numbers();
     }
-    let notes = rows_of(file, format, &text, reading, labels, classes, &mut rows)?;
+    let notes = rows_of(file, format, &text, reading, labels, classes, &mut rows);
+    let notes = notes.map_err(Problem::without_advice)?;
     let mut rows = rows.finish();
     let mut about = "series";
     if rows.names.is_empty() {
@@ -139,9 +141,9 @@ fn of_file(
     Ok(Found { rows, about, notes })
 }
 
-/// The texts of a folder, each of them a row.
-fn of_folder(folder: &Path, reading: &Reading, labels: &[String]) -> Result<Found, Problem> {
-    let part = Part::to_predict(folder, labels)?;
+/// A text, or those of a folder, each of them a row.
+fn of_texts(path: &Path, reading: &Reading, labels: &[String]) -> Result<Found, Problem> {
+    let part = Part::to_predict(path, labels)?;
     let (name, mut rows) = (Path::new(&part.name), Collector::new(reading));
     let (form, labels) = (Format::JsonLines, Labels::IfAny);
     let notes = rows_of(name, form, &part.text, reading, labels, None, &mut rows);
@@ -180,7 +182,7 @@ fn to_predict(task: &Arc<Labelled>, found: Found) -> Result<ToPredict, Problem> 
         let words = (tokens.iter()).map(|token| rows.words[*token as usize].as_str());
         let input = task.encode(&words.collect::<Vec<_>>());
         let input =
-            input.map_err(|what| Problem::Test(format!("row {}: {what}", grouped(row + 1))))?;
+            input.map_err(|what| Problem::Other(format!("row {}: {what}", grouped(row + 1))))?;
         // An answer that is written begins after the last token.
         let position = if task.causal() { input.len() - 1 } else { 0 };
         Ok(Sample {

@@ -96,15 +96,17 @@ fn next_record(
     while reader.read_record(record).map_err(unreadable)? {
         let start = record.position().map_or(0, |at| at.byte() as usize);
         let place = lines.of(start, reader.position().byte() as usize);
-        if !is_blank(record) {
+        let written = &lines.text[start..reader.position().byte() as usize];
+        if !is_blank(record, written) {
             return Ok(Some(place));
         }
     }
     Ok(None)
 }
 
-fn is_blank(record: &StringRecord) -> bool {
-    record.len() == 1 && record[0].trim().is_empty()
+/// Whether nothing is written. Quotes with nothing between them are an empty cell of a table of one column.
+fn is_blank(record: &StringRecord, written: &[u8]) -> bool {
+    record.len() == 1 && record[0].trim().is_empty() && !written.contains(&b'"')
 }
 
 fn unreadable(error: csv::Error) -> Problem {

@@ -362,6 +362,9 @@ impl Collector {
         if group.is_some_and(|group| group.trim().is_empty()) {
             return Some("has no group; write one, or delete the row".to_string());
         }
+        if tokens.count == 0 && label == UNLABELLED {
+            return Some("has no tokens; write some, or delete the row".to_string());
+        }
         if tokens.count == 0 {
             return Some(format!(
                 "has no tokens beside the label {}; write some, or delete the row",

@@ -4,13 +4,14 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::error::Problem;
 use super::images::Images;
 use super::labelled::Labelled;
 use super::limits::NAME;
 use super::series::Series;
 use super::spec::{DataSpec, Source};
 use super::text::MaskedText;
-use crate::task::{NextToken, Task};
+use crate::task::{Measure, NextToken, Task};
 
 /// A task made of the user's data.
 ///
@@ -122,6 +123,29 @@ impl DataTask {
             Made::Images(task) => vec![task.clone()],
             Made::Series(task) => vec![task.clone()],
         }
+    }
+
+    /// Refuses a test whose floor is as good as a score can be: nothing could be told of a scheme.
+    pub(super) fn check_floors(&self) -> Result<(), Problem> {
+        for task in self.tasks() {
+            for length in task.test_lengths() {
+                let floor = task.floor(length);
+                let can_be_beaten = match task.measure() {
+                    Measure::Accuracy | Measure::ExactMatch | Measure::Given => floor < 1.0,
+                    // Where one token is all there is, a little is left: every token that could be is counted once more.
+                    Measure::Bits { .. } => floor > 1e-3,
+                    Measure::Error { .. } => floor > 0.0,
+                };
+                if !can_be_beaten {
+                    return Err(Problem::Other(format!(
+                        "all answers of its test at length {length} are the same, so that no model can beat the floor ({}); it \
+                         takes answers that differ",
+                        task.floor_about()
+                    )));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Writes the tokens that a tokenizer made of a text to a file, of four bytes each. Without a tokenizer

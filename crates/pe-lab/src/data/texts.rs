@@ -204,7 +204,10 @@ impl Part {
     ///
     /// [`Problem::Images`] for files that cannot be used, and where there is none.
     pub fn to_predict(root: &Path, labels: &[String]) -> Result<Self, Problem> {
-        let (files, _) = folders::files(root)?;
+        let (root, files) = match root.is_dir() {
+            true => (root, folders::files(root)?.0),
+            false => (root.parent().unwrap_or(root), vec![root.to_path_buf()]),
+        };
         let (mut part, mut bad) = (Self::new(root, EXTENSION), Vec::new());
         for file in &files {
             let inside = part.inside(file);
@@ -339,6 +342,11 @@ mod tests {
             let again = load(&kept, tokens).unwrap();
             let of = |task: &DataTask, path: &Path| task.to_predict("data", path).unwrap();
             let (texts, lines) = (of(&data, &root), of(&again, &kept));
+            let one = of(&data, &root.join("bad/1.txt"));
+            assert_eq!(
+                (&one.samples[..], &one.names[..]),
+                (&texts.samples[..1], &["1.txt".into()][..])
+            );
             assert_eq!((texts.samples, texts.truth), (lines.samples, lines.truth));
             assert_eq!((texts.about, &*texts.names[0]), ("file", "bad/1.txt"));
             assert_eq!(again.spec(), data.spec());

@@ -3,7 +3,7 @@
 use super::columns::{Columns, align, wrapped};
 use super::comparison::Part;
 use super::summary::{SchemeOverall, Summary, TaskSummary};
-use super::table::{interval, number};
+use super::table::{interval, number, score};
 use super::verdict;
 
 /// The table names this many schemes and counts the rest.
@@ -52,7 +52,7 @@ fn table(summary: &Summary) -> String {
     if let Some(task) = only {
         columns.add(task.measure.name(), |of| {
             let group = task.scheme(&of.scheme).and_then(|of| of.inside.as_ref());
-            number(group.map(|group| group.mean), 3)
+            score(&task.measure, group.map(|group| group.mean))
         });
     }
     let parts = Part::ALL.into_iter().zip([own, others]);

@@ -39,6 +39,8 @@ pub struct ResultsFile {
     pub seeds: Vec<u64>,
     /// The columns that were not read.
     pub unread: Vec<String>,
+    /// The number of rows that were left out, since their column `failure` is filled.
+    pub failed: usize,
 }
 
 /// The scores of a table.
@@ -80,8 +82,12 @@ impl Results {
     ///
     /// [`LabError::File`] when it cannot be read, [`LabError::Usage`] with the line and what is wrong in it.
     pub fn read(file: &Path) -> Result<Self, LabError> {
-        let bytes = read_bounded(&Entry::named(file))?;
         let wrong = |reason: String| LabError::Usage(format!("{}: {reason}", file.display()));
+        if file.exists() && !file.is_file() {
+            let what = "it is no file; name a table, such as the results.csv of a study";
+            return Err(wrong(what.into()));
+        }
+        let bytes = read_bounded(&Entry::named(file))?;
         let text = str::from_utf8(&bytes).map_err(|error| {
             wrong(format!(
                 "it is no text in UTF-8 (byte {}); save the table as CSV",
@@ -89,7 +95,11 @@ impl Results {
             ))
         })?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let (lines, unread) = lines(text).map_err(wrong)?;
+        let Rows {
+            lines,
+            unread,
+            failed,
+        } = lines(text).map_err(wrong)?;
         let name = file.file_name().unwrap_or(file.as_os_str());
         let about = ResultsFile {
             file: name.to_string_lossy().into_owned(),
@@ -103,6 +113,7 @@ impl Results {
                 seeds
             },
             unread,
+            failed,
         };
         for (what, count) in [
             ("schemes", about.schemes.len()),
@@ -136,6 +147,12 @@ impl Results {
         if !about.unread.is_empty() {
             lines.push(format!("not read: the columns {}", about.unread.join(", ")));
         }
+        if about.failed > 0 {
+            lines.push(format!(
+                "left out: {} whose column failure is filled",
+                counted(about.failed, "row")
+            ));
+        }
         lines
     }
 }
@@ -150,8 +167,16 @@ fn delimiter(text: &str) -> u8 {
         .unwrap_or(b',')
 }
 
-/// The rows, and the names of the columns that are not read.
-fn lines(text: &str) -> Result<(Vec<Line>, Vec<String>), String> {
+/// What a table has.
+struct Rows {
+    lines: Vec<Line>,
+    /// The names of the columns that are not read.
+    unread: Vec<String>,
+    /// The number of rows whose column `failure` is filled.
+    failed: usize,
+}
+
+fn lines(text: &str) -> Result<Rows, String> {
     let delimiter = delimiter(text);
     let mut table = csv::ReaderBuilder::new()
         .delimiter(delimiter)
@@ -162,19 +187,27 @@ fn lines(text: &str) -> Result<(Vec<Line>, Vec<String>), String> {
         Err(error) => return Err(error.to_string()),
     };
     let (columns, unread) = Columns::of(&names, delimiter != b',')?;
-    let mut lines = Vec::new();
+    let (mut lines, mut failed) = (Vec::new(), 0);
     for record in table.records() {
         let record = record.map_err(|error| error.to_string())?;
         if columns.has_failed(&record) {
+            failed += 1;
             continue;
         }
         let number = record.position().map_or(0, |at| line_of(text, at));
         let line = columns.line(number, &record);
         lines.push(line.map_err(|reason| format!("line {number}: {reason}"))?);
     }
-    match lines.is_empty() {
-        true => Err("it has no row below the names of its columns".into()),
-        false => Ok((lines, unread)),
+    match (lines.is_empty(), failed) {
+        (true, 0) => Err("it has no row below the names of its columns".into()),
+        (true, _) => Err(format!(
+            "all its rows, {failed}, are left out, since their column failure is filled"
+        )),
+        (false, _) => Ok(Rows {
+            lines,
+            unread,
+            failed,
+        }),
     }
 }
 
@@ -242,11 +275,11 @@ impl Columns {
                 Some(text) => (text.parse().ok().filter(|length| *length > 0))
                     .ok_or_else(|| wrong("length", text, "a whole number, 1 or more"))?,
             },
-            inside: match self.part.map(cell) {
+            inside: match self.part.map(|part| cell(part).to_lowercase()).as_deref() {
                 None | Some("inside" | "true") => true,
                 Some("beyond" | "false") => false,
                 Some(text) => {
-                    let parts = "inside or beyond (the lengths of the training)";
+                    let parts = "inside or beyond (the lengths of the training), or true or false";
                     return Err(wrong("part", text, parts));
                 }
             },
@@ -409,6 +442,20 @@ mod tests {
             .collect();
         assert_eq!(scores, [(20, true, 0.375), (40, false, -0.25)]);
         assert_eq!(results.about.unread, ["floor"]);
+        assert!(results.describe()[2].contains("left out: 1 row whose column failure is filled"));
+        // As other programs write it again.
+        let again = read(&text.replace("true", "True").replace("false", "FALSE")).unwrap();
+        assert_eq!(again.runs[0].measures.scores.len(), 2);
+        let none = read("task,scheme,seed,score,failure\nx,a,1,0.5,0\nx,b,1,0.5,False\n");
+        assert!(none.unwrap_err().contains("all its rows, 2, are left out"));
+    }
+
+    #[test]
+    fn a_folder_is_no_table() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = Results::read(folder.path()).unwrap_err();
+        let words = "it is no file; name a table, such as the results.csv of a study";
+        assert!(error.to_string().ends_with(words), "{error}");
     }
 
     /// Tables with `;` between their lines, each with the line that is named and what is said of it.

@@ -113,8 +113,11 @@ fn columns<'a>(task: &TaskSummary, leaders: &'a [&str]) -> Columns<'a, SchemeSum
         false => vec![task.measure.name()],
     };
     for (part, name) in Part::ALL.into_iter().zip(names) {
-        columns.add(name, move |of| number(of.part(part).map(|of| of.mean), 3));
-        columns.at_floor(number(task.floors[part as usize], 3));
+        let measure = task.measure.clone();
+        columns.add(name, move |of| {
+            score(&measure, of.part(part).map(|of| of.mean))
+        });
+        columns.at_floor(score(&task.measure, task.floors[part as usize]));
         columns.add("each seed", move |of| {
             of.part(part).map_or(DASH.into(), each_seed)
         });
@@ -284,9 +287,14 @@ fn steps_taken(steps: StepsTaken) -> String {
 fn each_seed(group: &Group) -> String {
     let seeds = group.seeds.iter().map(|seed| match seed.failed {
         true => "failed".to_string(),
-        false => fixed(seed.score.value(), 3),
+        false => seed.score.measure().shown(seed.score.value()),
     });
     seeds.collect::<Vec<_>>().join(" ")
+}
+
+/// A score, or a dash where there is none.
+pub(super) fn score(measure: &Measure, value: Option<f64>) -> String {
+    value.map_or(DASH.into(), |value| measure.shown(value))
 }
 
 /// A number, or a dash where there is none.

@@ -349,6 +349,12 @@ impl Study {
 
 /// What the study in a folder runs.
 fn spec_in(folder: &StudyFolder) -> Result<StudySpec, LabError> {
+    if folder.path().is_file() {
+        let path = folder.path().display();
+        return Err(LabError::Usage(format!(
+            "{path} holds no study: it is a file"
+        )));
+    }
     if !is_there(&folder.spec())? {
         return Err(LabError::NoStudy {
             folder: folder.path().to_path_buf(),

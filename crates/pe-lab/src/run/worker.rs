@@ -364,9 +364,13 @@ fn describe(result: &TrialResult) -> String {
         Outcome::Finished(measures) => {
             let scores = &measures.scores;
             let measure = scores.first().map(|of| of.score.measure().name());
-            let scores = scores
-                .iter()
-                .map(|of| format!("{}: {:.3}", of.length, of.score.value()));
+            let scores = scores.iter().map(|of| {
+                format!(
+                    "{}: {}",
+                    of.length,
+                    of.score.measure().shown(of.score.value())
+                )
+            });
             let steps = result.spec.auto_from.map(|_| {
                 let converged = match measures.met_limit(result.spec.steps) {
                     true => ", not converged",

@@ -65,6 +65,16 @@ impl Measure {
         }
     }
 
+    /// A value as it is shown: with three decimals, and an error that they do not suit with four digits.
+    pub fn shown(&self, value: f64) -> String {
+        match self {
+            Self::Error { .. } if value != 0.0 && !(0.1..1e7).contains(&value.abs()) => {
+                rounded(value)
+            }
+            _ => format!("{value:.3}"),
+        }
+    }
+
     /// Its name with the direction that is better, for an axis or the head of a table.
     pub fn axis(&self) -> String {
         match self {
@@ -181,6 +191,19 @@ impl Score {
     }
 }
 
+/// A number with four digits.
+pub fn rounded(number: f64) -> String {
+    if number == 0.0 {
+        return "0".into();
+    }
+    let digits = 3 - number.abs().log10().floor() as i32;
+    match digits {
+        0..=12 => format!("{number:.*}", digits as usize),
+        -8..0 => format!("{number:.0}"),
+        _ => format!("{number:.3e}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,5 +255,33 @@ mod tests {
         assert!(said(Score::Bits(-1.0), 4.0).contains("bits per token -1"));
         assert!(said(Score::Bits(f64::NAN), 4.0).contains("NaN"));
         assert!(said(Score::Error(1.0), 0.0).contains("the floor 0"));
+    }
+
+    #[test]
+    fn an_error_has_the_digits_that_its_unit_needs() {
+        let error = Measure::Error { unit: "kg".into() };
+        for (value, said) in [
+            (0.0, "0.000"),
+            (4.9e-7, "0.0000004900"),
+            (0.25, "0.250"),
+            (12.5, "12.500"),
+            (2.5e30, "2.500e30"),
+        ] {
+            assert_eq!(error.shown(value), said);
+        }
+        assert_eq!(Measure::Accuracy.shown(0.0004), "0.000");
+    }
+
+    #[test]
+    fn numbers_are_said_with_four_digits() {
+        for (number, said) in [
+            (0.0, "0"),
+            (1.0, "1.000"),
+            (-12.3456, "-12.35"),
+            (123_456.7, "123457"),
+            (1e-20, "1.000e-20"),
+        ] {
+            assert_eq!(rounded(number), said);
+        }
     }
 }

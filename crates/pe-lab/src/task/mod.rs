@@ -59,6 +59,7 @@ pub use indirect_indexing::IndirectIndexing;
 pub use input::Input;
 pub use language::Language;
 pub use majority::Majority;
+pub(crate) use measure::rounded;
 pub use measure::{Measure, Score};
 pub use missing_duplicate::MissingDuplicate;
 pub use modular_arithmetic::ModularArithmetic;

@@ -97,6 +97,13 @@ fn what_is_no_part_is_wrong_use() {
     }
     fs::write(&plan, format!("until = \"decided\"\n{PLAN}")).unwrap();
     failed(part("0/2"), 2).says("looked at as a whole");
+    fs::write(&plan, format!("tune = 3\n{PLAN}")).unwrap();
+    failed(part("0/2"), 2).says("learning rates of its own");
+    let script = run_in(
+        folder.path(),
+        "slurm study.toml --array 2 --partition p --out x",
+    );
+    failed(script, 2).says("take `tune` out of it");
 }
 
 /// The script of `pe-lab slurm`, with stand-ins for the commands of Slurm that write down how they are called.

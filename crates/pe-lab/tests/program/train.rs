@@ -48,7 +48,7 @@ fn a_stopped_training_says_how_to_go_on_and_goes_on() {
 
     let folder = tempfile::tempdir().unwrap();
     let (out, whole) = (folder.path().join("a"), folder.path().join("b"));
-    let arguments = format!("--task reverse --steps 170 {}", SMALL.join(" "));
+    let arguments = format!("--task reverse --steps 300 {}", SMALL.join(" "));
     for signal in ["-INT", "-KILL"] {
         let resume = signal == "-KILL";
         let mut command = train(if resume { "--resume" } else { &arguments }, &out);
@@ -61,7 +61,7 @@ fn a_stopped_training_says_how_to_go_on_and_goes_on() {
             .filter(|line| line.contains("  loss "))
             .nth(1)
             .unwrap();
-        let steps: [&str; 2] = if resume { ["150", "170"] } else { ["100"; 2] };
+        let steps: [&str; 2] = if resume { ["150", "200"] } else { ["100"; 2] };
         let step = line.split_whitespace().nth(1).unwrap();
         assert!(steps.contains(&step), "{line}");
         common::send(signal, &child.id().to_string());

@@ -127,7 +127,21 @@ fn a_budget_chooses_or_is_refused() {
     let (_, stderr) = well(asked("10h --steps 3"));
     stderr.says("buys 12 seeds and 100 % of the steps");
     assert_eq!(spec(&out).seeds.len(), 12);
-    failed(asked("10h"), 2).says("holds one already");
+    // The same command goes on with what it chose.
+    let (_, stderr) = well(asked("10h --steps 3"));
+    stderr.says("holds a study already, so --budget chooses nothing");
+    assert_eq!(spec(&out).seeds.len(), 12);
+    // What a file says counts as a flag does.
+    let file = folder.path().join("plan.toml");
+    let plan = "schemes = ['none']\ntasks = ['digits']\nseeds = [7, 8, 9]\n";
+    let new = folder.path().join("new");
+    for more in ["steps = 40", "until = 'decided'"] {
+        fs::write(&file, format!("{plan}{more}\n")).unwrap();
+        let flags = format!("--study {} --budget 1h", file.display());
+        let mut command = compare(&flags, &new);
+        failed(ended(&mut command), 2).says("also in a file");
+        assert!(!new.exists());
+    }
 }
 
 #[test]

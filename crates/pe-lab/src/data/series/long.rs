@@ -94,7 +94,7 @@ pub(in super::super) fn read(
         match places.label {
             Some(label) => format!("label from {}", column_called(&table.names[label])),
             None if classes.is_some() => "label by the id".to_string(),
-            None => "label from nowhere".to_string(),
+            None => "no column label".to_string(),
         },
         match places.group {
             Some(group) => format!("; groups from {}", column_called(&table.names[group])),

@@ -30,7 +30,7 @@ use super::sheet::Form;
 use super::times::{as_positions, steps_of};
 use table::{How, Table, Target};
 
-use crate::task::Task;
+use crate::task::{Task, rounded};
 
 /// The longest window of the training, unless `--max-len` says otherwise. A short series has one of a seventh of its rows.
 const WINDOW: usize = 32;
@@ -109,7 +109,10 @@ pub(super) fn read(
         }
     ));
     notes.push(match is_error {
-        true => format!("floor, the mean absolute error of repeating the last value: {floor:.4}"),
+        true => format!(
+            "floor, the mean absolute error of repeating the last value: {}",
+            rounded(floor)
+        ),
         false => format!("floor, the share of the most frequent class: {floor:.3}"),
     });
     Ok((task, notes))

@@ -48,6 +48,31 @@ fn lines_columns_and_different_tokens_have_bounds() {
         .says("more than 4,000,000 different tokens up to line 10,003 … --tokens characters");
 }
 
+/// Nothing could be told of a scheme, and so nothing is trained.
+#[test]
+fn a_test_whose_answers_are_all_the_same_is_refused() {
+    let said = |name: &str, content: &[u8], settings: &str, floor: &str| {
+        let said = refused_as(name, content, settings);
+        said.says("all answers of its test at length … are the same");
+        said.says(floor);
+    };
+    let numbers = |spelled: [&str; 2]| -> String {
+        let row = |i: usize| format!("{},a b {i}\n", spelled[i % 2]);
+        format!("label,text\n{}", (0..40).map(row).collect::<String>())
+    };
+    for spelled in [["5", "5.0"], ["0", "-0"]] {
+        let (table, mean) = (numbers(spelled), "(always the mean of the training)");
+        said("a.csv", table.as_bytes(), "objective = 'number'", mean);
+    }
+    let row = |i: usize| format!("w{i} x,{}\n", if i == 0 { "no" } else { "yes" });
+    let answers = format!("prompt,answer\n{}", (0..40).map(row).collect::<String>());
+    let most = "(always the most frequent answer)";
+    said("a.csv", answers.as_bytes(), "objective = 'answer'", most);
+    let next = "objective = 'next'; train_length = 8";
+    said("a.txt", &[b'a'; 20_000], next, "(");
+    said("a.u16.bin", &[0; 20_000], next, "(");
+}
+
 #[test]
 fn a_name_that_grows_in_utf_8_is_cut() {
     let long = "\u{fffd}".repeat(251);

@@ -4,6 +4,7 @@ use super::grid::{DASH, Grid, Row};
 use crate::report::columns::Columns;
 use crate::report::comparison::Part;
 use crate::report::summary::{SchemeOverall, SchemeSummary, Summary, TaskSummary};
+use crate::report::table::score;
 use crate::report::words::{counted, fixed, range};
 use crate::stats::Interval;
 
@@ -106,9 +107,9 @@ fn columns(task: &TaskSummary) -> Columns<'_, SchemeSummary> {
             _ => format!(", {}", task.parts()[part as usize]),
         };
         columns.add(format!("{}{place}", task.measure.name()), move |of| {
-            number(of.part(part).map(|of| of.mean), 3)
+            score(&task.measure, of.part(part).map(|of| of.mean))
         });
-        columns.at_floor(number(task.floors[part as usize], 3));
+        columns.at_floor(score(&task.measure, task.floors[part as usize]));
         if task.has_floor() {
             columns.add(format!("normalized{place}"), move |of| {
                 number(of.part(part).map(|of| of.normalized), 2)

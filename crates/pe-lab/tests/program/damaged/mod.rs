@@ -123,6 +123,7 @@ fn a_damaged_study_is_an_error_that_names_the_file() {
             assert!((1..=2).contains(&code), "{damaged:?}: {code} {stderr}");
             let said = stderr.contains("study.json");
             assert!(said && stdout.is_empty(), "{damaged:?}: {stderr}");
+            stderr.says("compare --study … study.toml --out");
         }
     }
     fs::write(out.join("study.json"), spec).unwrap();
@@ -136,7 +137,7 @@ fn a_damaged_study_is_an_error_that_names_the_file() {
         let (code, _, stderr) = report(&out);
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
         assert!(code == 1 && stderr.contains(&name), "{stderr}");
-        stderr.says("delete it and run again");
+        stderr.says("delete it");
         // A file without an end, and one that nobody writes to.
         #[cfg(unix)]
         for target in ["/dev/zero", "/dev/tty"] {
