@@ -344,6 +344,8 @@ fn check(name: &str, scheme: &PositionalScheme, case: &Case, positions: &Positio
             vec![scheme.log_gates(0, x.clone())]
         })
     });
+    // A scheme that looks at hidden states says so here.
+    let adds = adds || scheme.sees_states();
     embeds && rotates && adds && adds_to_weights && by_state && forgets
 }
 

@@ -47,13 +47,13 @@ pub enum LabError {
         "{} holds another study (it differs in: {}); results are never mixed, and only schemes, tasks, \
          seeds and steps can be added to a study, and nothing to one with --until decided. Choose a new folder with --out, or delete this one",
         folder.display(),
-        differs.join(", ")
+        differs
     )]
     ChangedStudy {
         /// The output folder.
         folder: PathBuf,
-        /// The parts of the study that differ.
-        differs: Vec<String>,
+        /// The fields of the study that differ, with both values.
+        differs: String,
     },
     /// The output folder holds other files.
     #[error(

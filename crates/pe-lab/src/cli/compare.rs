@@ -17,7 +17,7 @@ use super::sizes::Sizes;
 use super::terminal::print_line;
 use crate::ask::{
     Names, PRESETS, Plan, Scheme, Seeds, Shard, StepCount, Steps, StudySpec, TestScaling,
-    TrialSpec, Until, rates_in_words, task_names,
+    TrialSpec, Until, check_takes_place_of, rates_in_words, task_names,
 };
 use crate::console::tell;
 use crate::device::{self, DEVICES, Kind};
@@ -225,13 +225,7 @@ impl CompareArgs {
         if is_there(&folder.spec())? {
             let there: StudySpec = read_json(&folder.spec())?;
             let grown = spec.grown_from(&there, steps_asked);
-            let differs = grown.obstacles(&there);
-            if !differs.is_empty() {
-                return Err(LabError::ChangedStudy {
-                    folder: self.out.clone(),
-                    differs,
-                });
-            }
+            check_takes_place_of(&there, &grown, &self.out)?;
             spec = grown;
         }
         if let (Some(shard), Some(_)) = (self.shard, &spec.tune) {

@@ -259,6 +259,11 @@ fn columns_may_be_aligned_by_blanks() {
     let data = read("a.txt", &text, settings).unwrap();
     data.says("read as numbers: one for each token");
     data.says("all sequences have 3 tokens");
+    // A file has the words of the flag.
+    let by_word = read("a.txt", &text, &settings.replace("' '", "'space'")).unwrap();
+    assert_eq!(by_word.describe(), data.describe());
+    let error = toml::from_str::<Reading>("delimiter = 'blank'").unwrap_err();
+    error.says("one of the words tab and space");
     let error = read("a.txt", format!("{text}1 2 3 4 5\n"), settings).unwrap_err();
     error.says("line 41: 5 fields");
 }

@@ -130,7 +130,10 @@ pub struct Reading {
     pub tokens: Option<TokenKind>,
     /// What separates columns: one character, or one of the words `tab` and `space` (one blank or several) [default: a tab in a .tsv; otherwise the
     /// first of , tab ; | that the first line holds]
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "read_delimiter"
+    )]
     #[arg(long, value_name = "C", value_parser = delimiter, hide_short_help = true)]
     pub delimiter: Option<char>,
     /// The first line is a row like the others; the columns are called 1, 2, 3 and so on
@@ -215,6 +218,13 @@ fn delimiter(text: &str) -> Result<char, String> {
         (_, Some(one), None) => Ok(one),
         _ => Err("it takes one character, such as `;`, or one of the words tab and space".into()),
     }
+}
+
+/// The same in a file.
+fn read_delimiter<'de, D: serde::Deserializer<'de>>(file: D) -> Result<Option<char>, D::Error> {
+    let text = Option::<String>::deserialize(file)?;
+    let read = text.map(|text| delimiter(&text).map_err(serde::de::Error::custom));
+    read.transpose()
 }
 
 fn is_false(flag: &bool) -> bool {

@@ -5,7 +5,7 @@ use std::fs;
 
 use super::data_copy::keep_data;
 use super::lock::Lock;
-use crate::ask::{StudySpec, Tasks, TrialSpec};
+use crate::ask::{StudySpec, Tasks, TrialSpec, check_takes_place_of};
 use crate::error::LabError;
 use crate::folder::{
     StudyFolder, is_there, is_unfinished, names, read_bounded, read_json, remove, remove_all,
@@ -44,13 +44,7 @@ pub(super) fn claim(
     }
     if is_there(&folder.spec())? {
         let old: StudySpec = read_json(&folder.spec())?;
-        let differs = spec.obstacles(&old);
-        if !differs.is_empty() {
-            return Err(LabError::ChangedStudy {
-                folder: path.to_path_buf(),
-                differs,
-            });
-        }
+        check_takes_place_of(&old, spec, path)?;
         if *spec != old {
             write_json(&folder.spec(), spec)?;
         }

@@ -9,7 +9,7 @@ use super::data_copy::kept_tasks;
 use super::lock::Lock;
 use super::trial::{TrialResult, too_few};
 use super::worker::Crew;
-use crate::ask::{Shard, StudySpec, Tasks, TrialSpec, Tuned, Until};
+use crate::ask::{Shard, StudySpec, Tasks, TrialSpec, Tuned, Until, difference_in_words};
 use crate::error::LabError;
 use crate::folder::{StudyFolder, TrialFolder, is_there, read_json};
 use crate::stats::Looks;
@@ -94,13 +94,15 @@ impl Study {
     /// As [`load`](Self::load); when the folder holds another study, with what differs.
     pub(super) fn same_in(&self, folder: &Path) -> Result<Self, LabError> {
         let folder = StudyFolder::at(folder);
-        let differs = self.spec.differences(&spec_in(&folder)?);
+        let other = spec_in(&folder)?;
+        let differs = self.spec.differences(&other);
         if !differs.is_empty() {
+            let places = ["in the one", "in the other"];
             return Err(LabError::Usage(format!(
                 "{} and {} hold different studies (they differ in: {}); only parts of one study can be merged",
                 self.folder.path().display(),
                 folder.path().display(),
-                differs.join(", ")
+                difference_in_words(&differs, [&self.spec, &other], places)
             )));
         }
         Ok(Self {

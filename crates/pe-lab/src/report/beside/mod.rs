@@ -9,14 +9,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::Report;
 use super::comparison::Part;
 use super::paper::{DASH, Grid, Row};
 use super::summary::{Summary, TaskSummary};
 use super::words::{fixed, list, once, range};
-use crate::ask::StudySpec;
+use crate::ask::{StudySpec, fields_of};
 use crate::stats::Interval;
 
 /// Several studies beside each other.
@@ -337,12 +336,9 @@ fn row_of_scores(of: &SchemeRow) -> Row {
 
 /// The fields in which specs differ. What a study chose or how it grew is no such field: its verdict says it.
 fn differences(summaries: &[&Summary]) -> Vec<Difference> {
-    let fields = summaries.iter().map(|of| {
-        let mut fields = BTreeMap::new();
-        let spec = serde_json::to_value(of.study()).unwrap_or_default();
-        flatten("", &spec, &mut fields);
-        fields
-    });
+    let fields = summaries
+        .iter()
+        .map(|of| of.study().map(fields_of).unwrap_or_default());
     let fields: Vec<BTreeMap<String, String>> = fields.collect();
     let names = once(fields.iter().flat_map(BTreeMap::keys));
     let of_field = |field: String| {
@@ -356,57 +352,4 @@ fn differences(summaries: &[&Summary]) -> Vec<Difference> {
         })
     };
     names.into_iter().cloned().filter_map(of_field).collect()
-}
-
-/// What is no part of what a study was asked to run.
-const NOT_ASKED: [&str; 2] = ["grown", "tune.chosen"];
-
-/// The leaves of a value, each with its path.
-fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
-    if NOT_ASKED.contains(&path) {
-        return;
-    }
-    match value {
-        Value::Null => {}
-        Value::Object(fields) => {
-            for (name, field) in fields {
-                let path = match path {
-                    "" => name.clone(),
-                    _ => format!("{path}.{name}"),
-                };
-                flatten(&path, field, into);
-            }
-        }
-        // Tasks, each with a name of its own.
-        Value::Array(items) if items.iter().any(Value::is_object) => {
-            for item in items {
-                let name = item["name"].as_str().unwrap_or("?");
-                let rest = item.as_object().cloned().unwrap_or_default();
-                let rest = rest.into_iter().filter(|field| field.0 != "name");
-                flatten(
-                    &format!("{path}.{name}"),
-                    &Value::Object(rest.collect()),
-                    into,
-                );
-            }
-        }
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(plain).collect();
-            into.insert(path.into(), items.join(", "));
-        }
-        _ => {
-            into.insert(path.into(), plain(value));
-        }
-    }
-}
-
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        // Settings are 32-bit floats, so only the digits of a 32-bit float are shown.
-        Value::Number(number) if number.is_f64() => number
-            .as_f64()
-            .map_or(String::new(), |number| (number as f32).to_string()),
-        _ => value.to_string(),
-    }
 }

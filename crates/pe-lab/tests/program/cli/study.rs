@@ -102,7 +102,9 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
     let text = fs::read_to_string(&plan).unwrap();
     fs::write(&other, text.replace("batch_size = 64", "batch_size = 8")).unwrap();
     let flags = format!("--study {}", other.display());
-    failed(study(&flags, &out), 2).says("holds another study (it differs in: recipe)");
+    failed(study(&flags, &out), 2).says(
+        "holds another study (it differs in: recipe.batch_size: … 64 … there and … 8 … here)",
+    );
     assert_eq!(
         fs::read_to_string(out.join("results.csv")).unwrap(),
         csv_again
