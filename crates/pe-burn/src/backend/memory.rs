@@ -113,6 +113,16 @@ pub(crate) fn check_room_on<T>(
     }
 }
 
+/// As [`check_room_on`], for a tensor of this shape in `f32`.
+pub(crate) fn check_shape_on<const D: usize>(
+    device: &Device,
+    shape: [usize; D],
+) -> Result<(), PositionError> {
+    let (width, rows) = shape.split_last().unwrap_or((&1, &[]));
+    let rows = rows.iter().copied().fold(1, usize::saturating_mul);
+    check_room_on::<f32>(device, rows, *width)
+}
+
 /// The most bytes of a tensor on a device with memory of its own; `None` for a device that computes in the memory of the
 /// processor. Only a graphics card can be asked, and only with a feature for one: of others no bound is known but that of an
 /// address.

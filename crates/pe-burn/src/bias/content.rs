@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, Int, Tensor};
 
-use crate::backend::memory::check_room_on;
+use crate::backend::memory::check_shape_on;
 use crate::error::{PositionError, check_width};
 use crate::positions::{Lookup, Positions};
 use crate::tensor::{cast, check_device, compute_dtype};
@@ -65,8 +65,7 @@ pub(super) fn score_bias(
 /// Refuses scores of every token with this many others, or rows of a table, where the memory has not enough for them.
 pub(super) fn check_scores(tokens: &Tensor<4>, others: usize) -> Result<(), PositionError> {
     let [batch, heads, seq, _] = tokens.dims();
-    let lines = batch.saturating_mul(heads).saturating_mul(seq);
-    check_room_on::<f32>(&tokens.device(), lines, others)
+    check_shape_on(&tokens.device(), [batch, heads, seq, others])
 }
 
 /// Picks for every pair the score that belongs to its distance.

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use burn::tensor::{DType, Device, FloatDType, Int, IntDType, Tensor, TensorData};
 
-use crate::backend::memory::{check_room, check_room_on};
+use crate::backend::memory::{check_room, check_shape_on};
 use crate::error::PositionError;
 use crate::positions::axes::coordinates;
 use crate::positions::{Lookup, Positions, Rows};
@@ -58,8 +58,7 @@ pub(super) fn of_pairs(
     if shape.contains(&0) {
         return Ok(Tensor::zeros(shape, (device, dtype)));
     }
-    let lines = batch.saturating_mul(heads).saturating_mul(q.seq);
-    check_room_on::<f32>(device, lines, k.seq)?;
+    check_shape_on(device, shape)?;
     compute(&q, &k)
 }
 
@@ -94,7 +93,7 @@ impl Distances {
                 let distances = q.seq.saturating_add(k.seq - 1);
                 // T5 counts a bucket for each distance in the memory of the processor.
                 check_room::<usize>(1, distances)?;
-                check_room_on::<f32>(device, heads, distances)?;
+                check_shape_on(device, [heads, distances])?;
                 compute(&Self::new(&q, &k, device)?).map(Some)
             }
             _ => Ok(None),

@@ -11,7 +11,7 @@ use super::HiddenBias;
 use super::content::pick;
 use super::distances::Distances;
 use super::table::small;
-use crate::backend::memory::{check_room, check_room_on};
+use crate::backend::memory::{check_room, check_shape_on};
 use crate::error::{PositionError, check_number, check_size, check_width, module, of_layer};
 use crate::layout::share_of_heads;
 use crate::positions::Positions;
@@ -196,8 +196,8 @@ impl HiddenBias for Inkling {
         if shape.contains(&0) {
             return Ok(Tensor::zeros(shape, (&device, dtype.into())));
         }
-        let lines = batch.saturating_mul(heads).saturating_mul(q_seq);
-        check_room_on::<f32>(&device, lines, k_seq.max(extent.saturating_add(2)))?;
+        let columns = k_seq.max(extent.saturating_add(2));
+        check_shape_on(&device, [batch, heads, q_seq, columns])?;
         let mixed = cast(x.clone(), dtype).matmul(cast(mix, dtype).unsqueeze());
         let mixed = mixed.reshape([batch, q_seq, heads, d_rel]).swap_dims(1, 2);
         // Key minus query, of the distances that occur and have a column.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Embed, lookup, scaled_sum};
 use crate::backend::Addend;
-use crate::backend::memory::{check_room, check_room_on};
+use crate::backend::memory::{check_room, check_shape_on};
 use crate::error::{PositionError, check_positive, check_size, module};
 use crate::positions::{Lookup, Positions};
 use crate::sizes::{ModelSizes, SchemeConfig};
@@ -194,7 +194,7 @@ impl Time2Vec {
         if shape.contains(&0) {
             return Ok(Tensor::empty(shape, (&device, omega.dtype())));
         }
-        check_room_on::<f32>(&device, lookup.batch.saturating_mul(lookup.seq), d_model)?;
+        check_shape_on(&device, shape)?;
         let tau = lookup.numbers(1, dtype, &device) / self.config.span;
         let arguments = tau * omega.unsqueeze() + phi.unsqueeze();
         if d_model == 1 {
