@@ -1,6 +1,6 @@
 //! The fields of a study in words, to say in what two studies differ.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
@@ -24,22 +24,35 @@ pub fn fields_of(spec: &StudySpec) -> BTreeMap<String, String> {
     fields
 }
 
+/// The fields in which studies differ, those of the first study first, each with its value in every study.
+pub fn differing(studies: &[BTreeMap<String, String>]) -> Vec<(&String, Vec<Option<&String>>)> {
+    let names = studies.iter().enumerate().flat_map(|(nth, study)| {
+        let is_new = move |name: &&String| !studies[..nth].iter().any(|of| of.contains_key(*name));
+        study.keys().filter(is_new)
+    });
+    let values = |name| studies.iter().map(|study| study.get(name)).collect();
+    names
+        .map(|name| (name, values(name)))
+        .filter(|(_, values): &(_, Vec<_>)| values.iter().any(|value| *value != values[0]))
+        .collect()
+}
+
 /// What differs between two studies in these parts of them, with both values: "recipe.learning_rate: `0.0015` there and `0.1` here".
 /// `places` says where each of the two is.
 pub fn difference_in_words(parts: &[String], specs: [&StudySpec; 2], places: [&str; 2]) -> String {
     let fields = specs.map(fields_of);
+    let differing = differing(&fields);
     let mut all: Vec<String> = Vec::new();
     for part in parts {
-        let is_below = |path: &&String| {
+        let is_below = |path: &str| {
             let rest = path.strip_prefix(part.as_str());
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
-        let paths: BTreeSet<&String> = fields.iter().flat_map(BTreeMap::keys).collect();
-        let differ = |path: &&String| fields[0].get(*path) != fields[1].get(*path);
-        let paths: Vec<&String> = paths.into_iter().filter(is_below).filter(differ).collect();
-        match paths.is_empty() {
-            true => all.push(part.clone()),
-            false => all.extend(paths.into_iter().map(|path| both(path, &fields, places))),
+        let below = differing.iter().filter(|(path, _)| is_below(path));
+        let before = all.len();
+        all.extend(below.map(|(path, values)| with_values(path, values, places)));
+        if all.len() == before {
+            all.push(part.clone());
         }
     }
     let others = all.len().saturating_sub(MOST);
@@ -68,16 +81,16 @@ pub fn check_takes_place_of(
     }
 }
 
-/// A field with its value in both studies.
-fn both(path: &str, fields: &[BTreeMap<String, String>; 2], places: [&str; 2]) -> String {
+/// A field with its value in each place.
+fn with_values(path: &str, values: &[Option<&String>], places: [&str; 2]) -> String {
     if path.ends_with("sha256") {
         return format!("{path}: the bytes of the file");
     }
-    let value = |of: usize| match fields[of].get(path) {
-        Some(value) => format!("{} {}", shorten(value), places[of]),
-        None => format!("none {}", places[of]),
-    };
-    format!("{path}: {} and {}", value(0), value(1))
+    let said = values.iter().zip(places).map(|(value, place)| {
+        let value = value.map_or("none".into(), |value| shorten(value));
+        format!("{value} {place}")
+    });
+    format!("{path}: {}", said.collect::<Vec<_>>().join(" and "))
 }
 
 /// The leaves of a value, each with its path.

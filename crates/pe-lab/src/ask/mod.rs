@@ -42,7 +42,7 @@ mod versions;
 
 pub use built_in::REFUSED;
 pub use encoding::{Encoding, SchemeConfig};
-pub use fields::{check_takes_place_of, difference_in_words, fields_of};
+pub use fields::{check_takes_place_of, difference_in_words, differing, fields_of};
 pub use lab::{Lab, PositionsFrom, SchemeEntry};
 pub use layers::LayerRecipe;
 pub use model::{ACTIVATIONS, ModelSpec, NORMS};

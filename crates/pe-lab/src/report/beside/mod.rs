@@ -15,7 +15,7 @@ use super::comparison::Part;
 use super::paper::{DASH, Grid, Row};
 use super::summary::{Summary, TaskSummary};
 use super::words::{fixed, list, once, range};
-use crate::ask::{StudySpec, fields_of};
+use crate::ask::{StudySpec, differing, fields_of};
 use crate::stats::Interval;
 
 /// Several studies beside each other.
@@ -340,16 +340,10 @@ fn differences(summaries: &[&Summary]) -> Vec<Difference> {
         .iter()
         .map(|of| of.study().map(fields_of).unwrap_or_default());
     let fields: Vec<BTreeMap<String, String>> = fields.collect();
-    let names = once(fields.iter().flat_map(BTreeMap::keys));
-    let of_field = |field: String| {
-        let value = |of: &BTreeMap<String, String>| of.get(&field).cloned();
-        let values: Vec<Option<String>> = fields.iter().map(value).collect();
-        let differs = values.iter().any(|value| *value != values[0]);
-        let words = |value: Option<String>| value.unwrap_or_else(|| DASH.into());
-        differs.then(|| Difference {
-            values: values.into_iter().map(words).collect(),
-            field,
-        })
+    let words = |value: Option<&String>| value.cloned().unwrap_or_else(|| DASH.into());
+    let difference = |(field, values): (&String, Vec<Option<&String>>)| Difference {
+        field: field.clone(),
+        values: values.into_iter().map(words).collect(),
     };
-    names.into_iter().cloned().filter_map(of_field).collect()
+    differing(&fields).into_iter().map(difference).collect()
 }
