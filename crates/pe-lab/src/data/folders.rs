@@ -48,7 +48,7 @@ pub(super) fn folder(root: &Path) -> Result<Folder, Problem> {
     let is = |name: &str| root.join(name).is_dir();
     if !is("train") {
         return Ok(Folder {
-            train: classes(root)?,
+            train: classes(root, "")?,
             test: None,
             notes: Vec::new(),
         });
@@ -68,17 +68,18 @@ pub(super) fn folder(root: &Path) -> Result<Folder, Problem> {
     }
     let test = match parts.first() {
         None => None,
-        Some(name) => Some((classes(&root.join(name))?, *name)),
+        Some(name) => Some((classes(&root.join(name), "")?, *name)),
     };
+    let advice = "; a folder called train is taken for what is trained on, so give a class of this name another one";
     Ok(Folder {
-        train: classes(&root.join("train"))?,
+        train: classes(&root.join("train"), advice)?,
         test,
         notes,
     })
 }
 
-/// The files inside a folder of folders.
-fn classes(root: &Path) -> Result<Found, Problem> {
+/// The files inside a folder of folders. `advice` is what to do where it has none.
+fn classes(root: &Path, advice: &str) -> Result<Found, Problem> {
     let wrong = |reason: String| Err(Problem::Images(reason));
     let mut found = Found::default();
     let (mut files, mut count) = (Vec::new(), 0);
@@ -96,12 +97,6 @@ fn classes(root: &Path) -> Result<Found, Problem> {
         }
     }
     if found.labels.is_empty() {
-        let advice = match root.file_name() {
-            Some(name) if name == "train" => {
-                "; a folder called train is taken for what is trained on, so give a class of this name another one"
-            }
-            _ => "",
-        };
         return wrong(format!(
             "{} holds no folder; it takes one folder for each class, with the PNG and JPEG files, or the .txt \
              files, of that class in it{advice}",
