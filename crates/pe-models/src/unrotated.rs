@@ -342,10 +342,7 @@ fn swin_v2(file: &Fields) -> Result<Vec<PositionalConfig>, String> {
     let pretrained = lengths(file, "pretrained_window_sizes", &[])?;
     let [rows, _] = patches(file, 4)?;
     swin(file, |stage, heads, [window, _]| {
-        let rows = u32::try_from(stage)
-            .ok()
-            .and_then(|stage| rows.checked_shr(stage));
-        let window = window.min(rows.unwrap_or(0));
+        let window = window.min(rows.checked_shr(stage as u32).unwrap_or(0));
         let mut config = SwinV2RelativeBiasConfig::new(heads, [window; 2]);
         let pretrained = pretrained.get(stage).filter(|window| **window > 0);
         config.pretrained_window = pretrained.map(|window| [*window; 2]);
