@@ -19,6 +19,13 @@ use pe_burn::{
     SinusoidalPositionalEncodingConfig,
 };
 
+/// `[d_model, layers, heads]`, and `[batch, seq]`, as in `benches/peers/gpu.py`.
+const MODELS: [([usize; 3], [usize; 2]); 4] = [
+    ([128, 4, 4], [8, 32]),
+    ([128, 4, 4], [12, 64]), // nanoGPT's setting for a processor
+    ([128, 4, 4], [32, 256]),
+    ([384, 6, 6], [16, 256]),
+];
 /// The first rounds compile kernels and fill the memory pools.
 const WARM_UP: usize = 10;
 const ROUNDS: usize = 50;
@@ -66,8 +73,10 @@ fn main() {
             }
         }
         if is_asked("training_step") {
-            for size in [[8, 32], [32, 256]] {
-                print("training step", &size, training_step(&device, size));
+            for ([d_model, layers, heads], shape) in MODELS {
+                let step = format!("training step, {layers} × {d_model}");
+                let times = training_step(&device, [d_model, layers, heads], shape);
+                print(&step, &shape, times);
             }
         }
     }
@@ -162,16 +171,21 @@ fn bias(device: &Device, [heads, queries, keys]: [usize; 3]) -> [Option<f64>; 3]
 }
 
 /// A step of a causal language model on `[batch, seq]`.
-fn training_step(device: &Device, size: [usize; 2]) -> [Option<f64>; 3] {
+fn training_step(
+    device: &Device,
+    [d_model, layers, heads]: [usize; 3],
+    shape: [usize; 2],
+) -> [Option<f64>; 3] {
     let autodiff = device.clone().autodiff();
     let sizes = language::Sizes {
-        d_model: 128,
-        layers: 4,
-        heads: 4,
+        d_model,
+        layers,
+        heads,
         causal: true,
-        shape: size,
+        shape,
     };
-    let scheme = PositionalConfig::by_name("sinusoidal", 128, 4, size[1]).expect("a known name");
+    let scheme = PositionalConfig::by_name("sinusoidal", d_model, heads, shape[1]);
+    let scheme = scheme.expect("a known name");
     let ours = RefCell::new(language::ours(sizes, &scheme, &autodiff));
     let burns = RefCell::new(language::burns(sizes, &scheme, &autodiff));
     let [ours, burns] = medians(

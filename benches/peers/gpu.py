@@ -27,8 +27,20 @@ def median(step):
     return statistics.median(times[WARM_UP:]) * 1e6
 
 
-for batch, seq in [(8, 32), (32, 256)]:
-    for fused, name in [(True, "fused attention"), (False, "products and softmax")]:
-        took = median(causal_step.prepare(batch, seq, fused))
-        where = f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, eager, {name}"
-        print(f"{where}\ttraining step\t[{batch}, {seq}]\t{took:.1f}\t-\t-\t-\t-")
+WAYS = {
+    "fused": "eager, fused attention",
+    "plain": "eager, products and softmax",
+    "compiled": "compiled",
+}
+# As `MODELS` of tests/forward_times.rs.
+for sizes, shape in [
+    ([128, 4, 4], [8, 32]),
+    ([128, 4, 4], [12, 64]),
+    ([128, 4, 4], [32, 256]),
+    ([384, 6, 6], [16, 256]),
+]:
+    d_model, layers, _ = sizes
+    for how, name in WAYS.items():
+        took = median(causal_step.prepare(sizes, shape, how))
+        where = f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, {name}"
+        print(f"{where}\ttraining step, {layers} × {d_model}\t{shape}\t{took:.1f}\t-\t-\t-\t-", flush=True)

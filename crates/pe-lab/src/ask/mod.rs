@@ -47,7 +47,7 @@ pub use lab::{Lab, PositionsFrom, SchemeEntry};
 pub use layers::LayerRecipe;
 pub use model::{ACTIVATIONS, ModelSpec, NORMS};
 pub use network::{ENCODER, Network};
-pub use plan::{All, Names, PRESETS, Plan, Seeds, Steps, Until};
+pub use plan::{All, Names, PRESETS, Plan, Seeds, Steps, Until, test_scalings};
 pub use recipe::{Recipe, Schedule};
 pub use registry::{code, network, networks, task_names};
 pub use resolution::AtResolution;

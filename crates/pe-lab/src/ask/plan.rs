@@ -79,6 +79,8 @@ pub struct Plan {
     /// The sizes of the model.
     pub model: Option<ModelSpec>,
     /// The scalings of RoPE that language models are tested with and not trained with, such as `"yarn(factor=4)"`.
+    /// `["none"]` for none, `"all"` for those of a study that names none.
+    #[serde(default, deserialize_with = "named_scalings")]
     pub test_scalings: Option<Vec<TestScaling>>,
 }
 
@@ -150,6 +152,27 @@ impl From<Vec<String>> for Names {
             false => Self::These(names),
         }
     }
+}
+
+/// The scalings with these names: none of them for `none`, those of a study that names none for `all`.
+///
+/// # Errors
+///
+/// [`LabError::Usage`] for a name or a number that does not exist.
+pub fn test_scalings(names: Names) -> Result<Vec<TestScaling>, LabError> {
+    match names {
+        Names::These(names) if names == ["none"] => Ok(Vec::new()),
+        Names::These(names) => names.into_iter().map(TestScaling::try_from).collect(),
+        Names::All(_) => Ok(TestScaling::usual()),
+    }
+}
+
+fn named_scalings<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<Vec<TestScaling>>, D::Error> {
+    test_scalings(Names::deserialize(from)?)
+        .map(Some)
+        .map_err(D::Error::custom)
 }
 
 /// How many seeds, or which ones.

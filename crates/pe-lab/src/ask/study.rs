@@ -152,6 +152,25 @@ impl StudySpec {
         })
     }
 
+    /// Checks that parts of the study can be run on their own, as [`Shard`](super::Shard) divides it.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Usage`] for a study that stops when it is decided or chooses learning rates.
+    pub fn check_parts(&self) -> Result<(), LabError> {
+        let why = match (self.until, &self.tune) {
+            (Some(_), _) => {
+                "stops when it is decided is looked at as a whole: it has no parts; take `until` out of it"
+            }
+            (None, Some(_)) => {
+                "chooses learning rates has no parts: each would choose learning rates of its own; take `tune` out of it, \
+                 and give `learning_rate` under [recipe]"
+            }
+            (None, None) => return Ok(()),
+        };
+        Err(LabError::Usage(format!("a study that {why}")))
+    }
+
     /// The plan that gives this spec again. It names the study's own copy of the data, relative to
     /// the study's folder.
     pub fn plan(&self) -> Plan {

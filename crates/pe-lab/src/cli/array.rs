@@ -67,19 +67,7 @@ impl ArrayArgs {
             }
         }
         let (spec, _) = StudySpec::of(Plan::read(&self.study)?)?;
-        if spec.until.is_some() {
-            return Err(LabError::Usage(format!(
-                "{} stops when it is decided, which no part of it can tell; take `until` out of it",
-                self.study.display()
-            )));
-        }
-        if spec.tune.is_some() {
-            return Err(LabError::Usage(format!(
-                "{} chooses learning rates, which each part would do on its own; take `tune` out of it, and give `learning_rate` under \
-                 [recipe]",
-                self.study.display()
-            )));
-        }
+        spec.check_parts()?;
         let absolute = |path: &Path| {
             let path = std::path::absolute(path).map_err(LabError::file(path))?;
             let text = path.to_str().map(str::to_string);

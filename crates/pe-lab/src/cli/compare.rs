@@ -16,8 +16,8 @@ use super::signals::stop_of_trials;
 use super::sizes::Sizes;
 use super::terminal::print_line;
 use crate::ask::{
-    Names, PRESETS, Plan, Scheme, Seeds, Shard, StepCount, Steps, StudySpec, TestScaling,
-    TrialSpec, Until, check_takes_place_of, rates_in_words, task_names,
+    Names, PRESETS, Plan, Scheme, Seeds, Shard, StepCount, Steps, StudySpec, TrialSpec, Until,
+    check_takes_place_of, rates_in_words, task_names, test_scalings,
 };
 use crate::console::tell;
 use crate::device::{self, DEVICES, Kind};
@@ -192,6 +192,8 @@ impl CompareArgs {
         };
         let until = self.until.as_ref().map(|_| Until::Decided);
         let seeds = self.seeds.as_deref().map(seeds).transpose()?;
+        let scalings = self.test_scalings.clone().map(Names::from);
+        let scalings = scalings.map(test_scalings);
         let flags = Plan {
             // A preset's number of seeds is that of a study with one look.
             seeds: seeds.or(until
@@ -205,7 +207,7 @@ impl CompareArgs {
             steps: self.steps.map(Steps::All),
             tune: self.tune,
             device: self.device.clone(),
-            test_scalings: self.test_scalings.clone().map(test_scalings).transpose()?,
+            test_scalings: scalings.transpose()?,
             ..self.rows.plan()
         };
         let base = match is_preset {
@@ -228,11 +230,8 @@ impl CompareArgs {
             check_takes_place_of(&there, &grown, &self.out)?;
             spec = grown;
         }
-        if let (Some(shard), Some(_)) = (self.shard, &spec.tune) {
-            return Err(LabError::Usage(format!(
-                "a study with --tune is not divided into parts such as {shard}: every part would choose learning \
-                 rates of its own"
-            )));
+        if self.shard.is_some() {
+            spec.check_parts()?;
         }
         Study::new(spec, tasks, &self.out)
     }
@@ -399,7 +398,14 @@ impl CompareArgs {
         waiting: &[TrialSpec],
         crew: &Crew<'_>,
     ) -> Result<(), LabError> {
-        let estimate = Estimate::of(waiting, about.tasks, crew)?;
+        let estimate = match Estimate::of(waiting, about.tasks, crew) {
+            // A study needs no temporary folder: only its time cannot be told.
+            Err(error @ LabError::File { .. }) if !self.dry_run => {
+                self.say(&format!("how long it takes cannot be measured: {error}"));
+                return Ok(());
+            }
+            estimate => estimate?,
+        };
         self.answer(&about.estimate(estimate.as_ref()));
         if let (Some(estimate), None, Some(_)) = (estimate, &self.preset, &self.data)
             && estimate.least > LONG
@@ -455,15 +461,6 @@ impl CompareArgs {
             self.out.display()
         ));
         Ok(u8::from(!failed.is_empty()))
-    }
-}
-
-/// Scalings as they stand on a command line, which was divided at every comma.
-fn test_scalings(parts: Vec<String>) -> Result<Vec<TestScaling>, LabError> {
-    match Names::from(parts) {
-        Names::These(names) if names == ["none"] => Ok(Vec::new()),
-        Names::These(names) => names.into_iter().map(TestScaling::try_from).collect(),
-        Names::All(_) => Ok(TestScaling::usual()),
     }
 }
 

@@ -14,6 +14,7 @@ use crate::data::{ToPredict, Truth};
 use crate::device;
 use crate::error::LabError;
 use crate::folder::{StudyFolder, is_there, of_digest, read_sealed};
+use crate::grouped::counted;
 use crate::learn::{Model, generate, numbers, probabilities};
 use crate::run::{MOST_BYTES, Study, Winner};
 use crate::task::{Generation, Sample, Task, rounded};
@@ -75,6 +76,11 @@ impl PredictArgs {
         let table = table(&data, columns, &predicted);
         let table = table.map_err(|error| LabError::Usage(error.to_string()))?;
         if let Some(line) = outcome(&data, &predicted, &task.measure().name()) {
+            tell(&line);
+        }
+        if task.generation().is_none()
+            && let Some(line) = unknown(&data, own.labels())
+        {
             tell(&line);
         }
         print_exact(String::from_utf8_lossy(&table).trim_end());
@@ -222,6 +228,19 @@ fn outcome(data: &ToPredict, predicted: &[Vec<String>], measure: &str) -> Option
             rounded(error / f64::from(numbers as u32))
         )
     })
+}
+
+/// That the file has labels which the study does not: their predictions cannot be right.
+fn unknown(data: &ToPredict, labels: &[String]) -> Option<String> {
+    let strange = data.truth.iter().filter_map(|truth| match truth {
+        Some(Truth::Label(label)) if !labels.contains(label) => Some(label),
+        _ => None,
+    });
+    let first = strange.clone().next()?;
+    Some(format!(
+        "{} with a label that the study does not have, such as `{first}`: such predictions count as wrong",
+        counted(strange.count(), "row")
+    ))
 }
 
 /// The weights of the winner, which must be a trial of the study.

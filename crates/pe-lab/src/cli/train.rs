@@ -328,8 +328,9 @@ fn show(result: &TrialResult, task: &dyn Task, folder: &TrialFolder) -> u8 {
             1
         }
         Outcome::Finished(measures) => {
-            let name = task.measure().name();
-            let exact = if task.measure().is_accuracy() {
+            let measure = task.measure();
+            let name = measure.name();
+            let exact = if measure.is_accuracy() {
                 "  exact match"
             } else {
                 ""
@@ -338,11 +339,11 @@ fn show(result: &TrialResult, task: &dyn Task, folder: &TrialFolder) -> u8 {
             for score in &measures.scores {
                 let exact = score.exact.map(|exact| format!("  {exact:>11.3}"));
                 print_line(&format!(
-                    "{:>6}  {:>width$.3}{}  {:>5.3}{}",
+                    "{:>6}  {:>width$}{}  {:>5}{}",
                     score.length,
-                    score.score.value(),
+                    measure.shown(score.score.value()),
                     exact.unwrap_or_default(),
-                    score.floor,
+                    measure.shown(score.floor),
                     if score.inside {
                         ""
                     } else {

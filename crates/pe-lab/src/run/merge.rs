@@ -10,12 +10,12 @@ use crate::ask::TrialSpec;
 use crate::console::tell;
 use crate::error::LabError;
 use crate::folder::{
-    Entry, TrialFolder, is_there, make_folder, names, read_bounded, remove, write_whole,
+    Entry, TrialFolder, is_there, make_folder, names, read_bounded, remove, write_json, write_whole,
 };
 
 /// Copies the results of `parts`, folders of the same study, into the folder `to`, and returns the study there.
-/// A result that is in several folders must be the same in all of them, times aside. Nothing is copied before
-/// all of them were compared.
+/// A result that is in several folders must be the same in all of them, times aside. Of a trial without a result the
+/// reason why it failed is copied. Nothing is copied before all of them were compared.
 ///
 /// # Errors
 ///
@@ -36,16 +36,25 @@ pub fn merge(parts: &[PathBuf], to: &Path) -> Result<Study, LabError> {
     all.insert(0, target);
     let having = having(&all)?;
     let target = &all[0];
-    let mut copies = Vec::new();
+    let (mut copies, mut failures) = (Vec::new(), Vec::new());
     for trial in target.spec().trials(target.tasks())? {
         let studies = having.get(OsStr::new(&trial.id()));
         let studies = studies.into_iter().flatten().map(|index| &all[*index]);
-        if let Some(found) = one_of(studies, &trial)? {
-            let place = target.folder().trial(&trial.id());
-            if found.place != place {
-                copies.push((found, place));
+        let place = target.folder().trial(&trial.id());
+        match one_of(studies.clone(), &trial)? {
+            Some(found) if found.place != place => copies.push((found, place)),
+            Some(_) => {}
+            None => {
+                let mut reasons = studies.filter_map(|study| study.failure(&trial).transpose());
+                if let Some(reason) = reasons.next().transpose()? {
+                    failures.push((place, reason));
+                }
             }
         }
+    }
+    for (place, reason) in failures {
+        make_folder(place.entry())?;
+        write_json(&place.failure(), &reason)?;
     }
     for (found, place) in copies {
         copy(&found, &place)?;
@@ -161,6 +170,7 @@ fn copy(found: &Found, to: &TrialFolder) -> Result<(), LabError> {
             None => remove(&file)?,
         }
     }
+    remove(&to.failure())?;
     let files: [fn(&TrialFolder) -> Entry; 2] = [TrialFolder::spec, TrialFolder::result];
     for file in files {
         let from = file(&found.place);

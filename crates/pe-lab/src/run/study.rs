@@ -249,17 +249,13 @@ impl Study {
     ///
     /// # Errors
     ///
-    /// As [`run`](Self::run); and for a study that stops when it is decided, which no part of it can tell.
+    /// As [`run`](Self::run), and those of [`StudySpec::check_parts`].
     pub fn run_shard(
         &self,
         crew: &Crew<'_>,
         shard: Shard,
     ) -> Result<(usize, Vec<(TrialSpec, String)>), LabError> {
-        if self.spec.until.is_some() {
-            return Err(LabError::Usage(format!(
-                "a study that stops when it is decided is looked at as a whole; it has no part {shard}"
-            )));
-        }
+        self.spec.check_parts()?;
         let _lock = self.claim()?;
         let own = |study: &Self| {
             let (mut results, mut waiting) = study.sort_out()?;
@@ -340,7 +336,7 @@ impl Study {
     }
 
     /// Why the last attempt of a trial left no result, if there was one.
-    fn failure(&self, trial: &TrialSpec) -> Result<Option<String>, LabError> {
+    pub(super) fn failure(&self, trial: &TrialSpec) -> Result<Option<String>, LabError> {
         let file = self.folder.trial(&trial.id()).failure();
         match is_there(&file)? {
             true => read_json(&file).map(Some),

@@ -128,7 +128,7 @@ fn the_first_study_of_the_readme_grows_by_schemes_and_seeds() {
     let (stdout, stderr) = good(&format!("--schemes {schemes} --seeds 5 --dry-run"), &out);
     stderr.says_all(&["120 trials", "9 of them are there already"]);
     assert!(
-        stdout.starts_with("about ") && stdout.contains("short trials tell"),
+        stdout.starts_with("about ") && stdout.contains("of a few steps"),
         "{stdout}"
     );
     assert_eq!(results(&out).len(), 9);

@@ -58,6 +58,20 @@ fn parts_merge_to_the_study_of_one_machine() {
     let result = common::json(&all.join("trials/digits-none-1/result.json"));
     let machine = &result["outcome"]["finished"]["timing"]["machine"];
     assert_ne!(machine["processor"].as_str(), Some(""), "{machine}");
+    // A trial that failed in its part says why in the whole, until a part has its result.
+    let trial = fs::read_dir(parts[0].join("trials")).unwrap().next();
+    let trial = Path::new("trials").join(trial.unwrap().unwrap().file_name());
+    let result = trial.join("result.json");
+    let bytes = fs::read(parts[0].join(&result)).unwrap();
+    fs::remove_file(parts[0].join(&result)).unwrap();
+    let reason = trial.join("failure.json");
+    fs::write(parts[0].join(&reason), "\"its process ended\"").unwrap();
+    let late = at("late");
+    failed(merge(&[&parts[0], &parts[1], &parts[2]], &late), 1)
+        .says("has no result: its process ended");
+    fs::write(parts[0].join(&result), bytes).unwrap();
+    well(merge(&[&parts[0], &late], &late));
+    assert!(!late.join(&reason).exists());
     // The whole study and a part of it agree.
     well(merge(&[&at("whole"), &parts[0]], &at("both")));
 }

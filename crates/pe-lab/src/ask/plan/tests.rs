@@ -112,6 +112,17 @@ fn model_and_recipe_have_these_fields_in_a_file() {
 }
 
 #[test]
+fn scalings_of_a_file_are_named_as_those_of_the_command_line() {
+    let of = |text: &str| Plan::parse(text).unwrap().test_scalings;
+    assert_eq!(of("seeds = 3"), None);
+    assert_eq!(of("test_scalings = []"), Some(Vec::new()));
+    assert_eq!(of("test_scalings = ['none']"), Some(Vec::new()));
+    assert_eq!(of("test_scalings = 'all'"), Some(TestScaling::usual()));
+    let one = TestScaling::try_from("yarn(factor=4)".to_string()).unwrap();
+    assert_eq!(of("test_scalings = ['yarn(factor=4)']"), Some(vec![one]));
+}
+
+#[test]
 fn what_is_wrong_is_said_with_its_line() {
     for [text, said] in rows(
         "
@@ -130,6 +141,7 @@ fn what_is_wrong_is_said_with_its_line() {
         [recipe]⏎batch = 3                      | batch
         [model]⏎d_model = -1                    | d_model
         schemes = 'some'                        | such as [\"none\"], or \"all\"
+        test_scalings = ['yarm']                | one of linear, ntk, dynamic, yarn
         ",
     ) {
         Plan::parse(text).unwrap_err().says(said);

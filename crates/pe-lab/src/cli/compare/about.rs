@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::ask::{AtResolution, Shard, StudySpec, TaskSteps, Tasks, rates_in_words};
 use crate::device;
 use crate::error::LabError;
+use crate::grouped::counted;
 use crate::run::Estimate;
 
 /// A study, and what of it is to be run.
@@ -32,8 +33,9 @@ impl About<'_> {
         let mut lines: Vec<String> = data.cloned().collect();
         lines.extend(AtResolution::describe(spec, tasks));
         lines.push(format!(
-            "{}{trials} trials ({}) on {}, {jobs} at a time ({why}); results go to {}",
+            "{}{} ({}) on {}, {jobs} at a time ({why}); results go to {}",
             if spec.until.is_some() { "up to " } else { "" },
+            counted(trials, "trial"),
             what_runs(spec),
             device::describe(&spec.device)?,
             out.display()
@@ -62,13 +64,13 @@ impl About<'_> {
     pub fn estimate(&self, estimate: Option<&Estimate>) -> String {
         match estimate {
             Some(estimate) => format!(
-                "{} {} on this machine, as {} short trials tell",
+                "{} {} on this machine, by {} of a few steps",
                 match self.spec.until {
                     Some(_) => "at most about",
                     None => "about",
                 },
                 estimate.in_words(),
-                estimate.measured
+                counted(estimate.measured, "trial")
             ),
             None if self.waiting + self.tuning == 0 => "nothing is left to run".to_string(),
             None => "how long it takes cannot be told: a short trial failed".to_string(),
