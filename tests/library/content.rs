@@ -12,7 +12,7 @@ use pe_burn::{Layout, PositionalConfig, PositionalScheme, Positions, ScoreBias, 
 use pe_tests::devices;
 use serde::Deserialize;
 
-use crate::{cases, distance, random, refusal, values};
+use crate::{cases, distance, fuses, random, refusal, values};
 
 /// An attention, and what a peer makes of it.
 #[derive(Deserialize)]
@@ -307,7 +307,8 @@ fn check(
             // A graphics card's exponential may be off by 3 + 2|x| units in the last place.
             let bound = if wide { 2e-6 } else { 1e-5 };
             case.check(heads, causal, &scheme, &device, FloatDType::F32, bound);
-            if wide {
+            // The exponential of an f64 has the precision of f32 on Vulkan.
+            if wide && !fuses(&device) {
                 case.check(heads, causal, &scheme, &device, FloatDType::F64, exact);
             }
         }

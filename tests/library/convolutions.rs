@@ -12,7 +12,7 @@ use pe_burn::{Embed, Grid, Positions};
 use pe_tests::devices;
 use serde::Deserialize;
 
-use crate::{assert_close, cases, distance, embeddings, refusal, values};
+use crate::{assert_close, cases, distance, embeddings, fuses, refusal, values};
 
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -367,8 +367,19 @@ fn inputs_of_other_types() {
                 let wide = scheme
                     .embed(x.clone().cast(FloatDType::F32), at)
                     .cast(dtype);
-                let [y, wide] = [y, wide].map(|y| values(y.cast(FloatDType::F32)));
-                assert_eq!(y, wide, "{device:?} {dtype:?}");
+                // Among fused operations on a card Burn's convolution may round the last place otherwise.
+                let unit = match (fuses(&device), dtype) {
+                    (false, _) => 0.0,
+                    (true, FloatDType::F16) => 1.0 / 1_024.0,
+                    (true, _) => 1.0 / 128.0,
+                };
+                for (y, wide) in values(y).into_iter().zip(values(wide)) {
+                    let apart = (y - wide).abs();
+                    assert!(
+                        apart <= unit * wide.abs(),
+                        "{device:?} {dtype:?}: {y} {wide}"
+                    );
+                }
             }
         }
     }

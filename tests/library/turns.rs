@@ -8,7 +8,7 @@ use pe_burn::{
 };
 use pe_tests::devices;
 
-use crate::{distance, random, refusal, values};
+use crate::{distance, fuses, random, refusal, values};
 
 /// Queries or keys, `[batch, heads, seq, d_head]`, as a tensor of its own, and as views of others: of a
 /// projection with the heads behind the tokens, of a part of one, transposed, reversed, and one head for
@@ -287,7 +287,7 @@ fn rotations(device: &Device) -> Vec<(&'static str, Box<dyn Rotate>)> {
     ]
 }
 
-/// `[batch, seq, heads, d_head]` gives the bits of the transposed call.
+/// `[batch, seq, heads, d_head]` gives the bits of the transposed call. PoPE has no kernel of its own on a card.
 #[test]
 fn heads_side_by_side_are_rotated_as_heads_apart() {
     for device in devices() {
@@ -304,7 +304,13 @@ fn heads_side_by_side_are_rotated_as_heads_apart() {
                     for (ours, theirs) in [(ours_q, theirs_q), (ours_k, theirs_k)] {
                         let theirs = theirs.swap_dims(1, 2);
                         assert_eq!(ours.dims(), theirs.dims());
-                        assert_eq!(values(ours), values(theirs), "{device:?} {name} {seq}");
+                        let bound = if name == "pope" && fuses(&device) {
+                            1e-6
+                        } else {
+                            0.0
+                        };
+                        let apart = distance(ours, theirs);
+                        assert!(apart <= bound, "{device:?} {name} {seq}: {apart}");
                     }
                 }
             }

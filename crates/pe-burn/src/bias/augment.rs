@@ -46,11 +46,21 @@ fn split(numbers: Tensor<4>, dtype: FloatDType) -> Vec<Tensor<4>> {
     let mut rest = numbers;
     let mut all = Vec::new();
     for _ in 0..parts(dtype) {
-        let part = cast(rest.clone(), dtype);
+        let part = rounded(rest.clone(), dtype);
         rest = rest - cast(part.clone(), wide);
         all.push(part);
     }
     all
+}
+
+/// A number as its type holds it, also where kernels are fused.
+fn rounded(x: Tensor<4>, dtype: FloatDType) -> Tensor<4> {
+    let part = cast(x, dtype);
+    #[cfg(feature = "cube")]
+    if parts(dtype) > 1 && crate::backend::cube::supports(&part) {
+        return crate::backend::cube::stored(part);
+    }
+    part
 }
 
 /// Refuses queries and keys that have no columns, or other widths, devices or types.

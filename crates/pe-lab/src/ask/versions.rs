@@ -23,7 +23,8 @@ const BURN: &str = "0.22.1";
 /// 7: of a series, a column without a name that counts the rows is not read; `.` is a missing number.
 /// 8: DeBERTa and CoPE multiply queries and keys by the part of their tables that occurs, another rounding.
 /// 9: on Flex CoPE's bias is computed by one kernel, which adds gates in `f64`, another rounding.
-const NUMBERS: u32 = 9;
+/// 10: on graphics cards gradients of weights and biases over 512 rows and more are added up in groups, another rounding.
+const NUMBERS: u32 = 10;
 
 /// A digest of the code that computes the numbers of a trial: sources, data of tasks, and the dependencies that
 /// compute. It also changes with a comment, so that two codes may well give the same numbers.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::batch::TensorBatch;
 use super::model::Model;
-use super::training::{optimizer, train_step};
+use super::training::{median, optimizer, train_step};
 use crate::ask::{ModelSpec, Recipe, Scheme};
 use crate::error::LabError;
 use crate::task::{Answer, Input, Sample, Task};
@@ -221,7 +221,7 @@ fn decode_ms(model: &Model, tokens: &[usize], device: &Device) -> Result<Option<
         synchronized(device)?;
         times.push(start.elapsed());
     }
-    Ok(Some(median(times)))
+    Ok(Some(ms(median(times))))
 }
 
 /// The median time of `run`, after one call that is not counted.
@@ -236,7 +236,7 @@ fn median_ms(device: &Device, mut run: impl FnMut()) -> Result<f64, LabError> {
         synchronized(device)?;
         times.push(start.elapsed());
     }
-    Ok(median(times))
+    Ok(ms(median(times)))
 }
 
 fn synchronized(device: &Device) -> Result<(), LabError> {
@@ -245,12 +245,8 @@ fn synchronized(device: &Device) -> Result<(), LabError> {
         .map_err(|error| LabError::Machine(error.to_string()))
 }
 
-/// The median in milliseconds.
-fn median(mut times: Vec<Duration>) -> f64 {
-    times.sort();
-    times
-        .get(times.len() / 2)
-        .map_or(0.0, |time| time.as_secs_f64() * 1e3)
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
 }
 
 /// Starts the count of the most memory anew, where the system has one.

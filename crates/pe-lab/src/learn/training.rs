@@ -37,8 +37,9 @@ pub struct Trained {
     pub steps: usize,
     /// The number of input tokens in these steps.
     pub tokens: usize,
-    /// The time of these steps: from drawing a batch to its loss, without held-out sequences and checkpoints.
-    pub elapsed: Duration,
+    /// The median time of a step: from drawing a batch to its loss, without held-out sequences and checkpoints. A graphics
+    /// card compiles its kernels in the first steps, which no mean should have.
+    pub step_time: Duration,
 }
 
 /// What a model is trained on, how, and where.
@@ -105,7 +106,7 @@ pub fn train(mut model: Model, job: Job<'_>, mut watch: Watch<'_>) -> Result<Tra
     if first == 0 {
         test(&held_out, &model, 0, &mut losses, &mut watch)?;
     }
-    let (mut tokens, mut elapsed) = (0, Duration::ZERO);
+    let (mut tokens, mut times) = (0, Vec::with_capacity(steps - first));
     for step in first..steps {
         let done = step + 1;
         if watch.stop.load(Ordering::Relaxed) {
@@ -117,7 +118,7 @@ pub fn train(mut model: Model, job: Job<'_>, mut watch: Watch<'_>) -> Result<Tra
         (model, loss) = train_step(model, batch, &mut optimizer, schedule.step());
         let loss = read_loss(loss)?;
         tokens += of_batch;
-        elapsed += started.elapsed();
+        times.push(started.elapsed());
         losses.training.push(loss);
         (watch.on_step)(done, loss);
         if !loss.is_finite() {
@@ -139,8 +140,14 @@ pub fn train(mut model: Model, job: Job<'_>, mut watch: Watch<'_>) -> Result<Tra
         held_out: losses.held_out,
         steps: steps - first,
         tokens,
-        elapsed,
+        step_time: median(times),
     })
+}
+
+/// The median, or zero of no times.
+pub(super) fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
 impl Job<'_> {

@@ -147,7 +147,7 @@ impl Measures {
 /// How long a trial took.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
-    /// Milliseconds per training step.
+    /// Milliseconds of a training step, the median.
     pub ms_per_step: f64,
     /// Input tokens per second of training.
     pub tokens_per_second: f64,
@@ -288,7 +288,7 @@ fn measures(
     let model = &trained.model;
     let scalings = spec.test_scalings.clone();
     let scalings = scalings.unwrap_or_else(TestScaling::usual);
-    let seconds = trained.elapsed.as_secs_f64();
+    let seconds = trained.step_time.as_secs_f64();
     Ok(Measures {
         scores,
         parameters: model.num_params(),
@@ -298,8 +298,8 @@ fn measures(
         predicted: forecast(model, task, device)?,
         language: evaluate_language(model, task, &scalings, device)?,
         timing: Timing {
-            ms_per_step: seconds * 1e3 / trained.steps.max(1) as f64,
-            tokens_per_second: per_second(trained.tokens, seconds),
+            ms_per_step: seconds * 1e3,
+            tokens_per_second: per_second(trained.tokens, seconds * trained.steps as f64),
             threads: std::env::var("RAYON_NUM_THREADS")
                 .ok()
                 .and_then(|n| n.parse().ok()),

@@ -155,6 +155,10 @@ pub trait Kernels: Backend {
         turn: Turn,
     ) -> FloatTensor<Self>;
 
+    /// `x` itself. A custom operation reads and gives tensors in memory, where no kernel that was fused around it computes.
+    #[fusion(dtype = x, shape = x)]
+    fn pe_stored(x: FloatTensor<Self>) -> FloatTensor<Self>;
+
     /// A bias of distances, `[1, heads, 1, queries + keys − 1]`, spread over all pairs.
     #[fusion(meta = |strip, queries, keys| spread_spec(strip, *queries, *keys))]
     fn pe_spread(strip: FloatTensor<Self>, queries: usize, keys: usize) -> FloatTensor<Self>;
@@ -225,6 +229,10 @@ impl Kernels for CubeBackend {
         turn: Turn,
     ) -> FloatTensor<Self> {
         rotation::first_heads(x, angles, heads, layout, turn)
+    }
+
+    fn pe_stored(x: FloatTensor<Self>) -> FloatTensor<Self> {
+        x
     }
 
     fn pe_spread(strip: FloatTensor<Self>, queries: usize, keys: usize) -> FloatTensor<Self> {
@@ -328,6 +336,21 @@ pub(crate) fn rotate_heads(
         (y, RotationOfHeads { rotation, heads })
     })
     .tensor()
+}
+
+/// `x`, rounded to its type. In a kernel that Burn fuses, a number that was cast to half precision and back is not rounded on
+/// Vulkan; one that is read from memory is. It takes no launch.
+pub(crate) fn stored(x: Tensor<4>) -> Tensor<4> {
+    apply([Operand::of(x)], |[x]| (Cube::pe_stored(x), Stored)).tensor()
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Stored;
+
+impl Operation<Cube, 1> for Stored {
+    fn backward(self, gradient: FloatTensor<Cube>) -> [FloatTensor<Cube>; 1] {
+        [gradient]
+    }
 }
 
 /// A bias of distances, spread over all pairs: row `i` of a head is `strip[queries − 1 − i ..]`, `keys`

@@ -236,6 +236,7 @@ mod tests {
                 (Norm::Pre, Activation::Silu, [1, 5]),
                 (Norm::Post, Activation::Gelu, [3, 19]),
                 (Norm::Pre, Activation::Relu, [1, 270]),
+                (Norm::Pre, Activation::Gelu, [4, 150]), // gradients of groups of rows
             ] {
                 let config = EncoderConfig::new(24, 40, 3, 2).with_norm(norm);
                 let encoder = config.with_activation(activation).init(&device);

@@ -12,6 +12,7 @@ use burn_cubecl::tensor::CubeTensor;
 use pe_burn::autodiff::{Operand, Operation, apply};
 
 use super::layer_norm::{self, Extra};
+use super::linear::sum_of_rows;
 use super::{primitive, tensor};
 
 /// What a graphics card computes in one launch each. All tensors are `f32`.
@@ -232,9 +233,10 @@ impl Operation<Cube, 3> for LayerNorm {
         let addend = around.unwrap_or_else(|| dy.clone());
         let (dx, sums) = Cube::enc_layer_norm_backward(x, gamma, moments, dy, addend, extra);
         let mut sums = tensor::<3>(sums);
-        let [groups, _, width] = sums.dims();
+        let [groups, each, width] = sums.dims();
         if groups > 1 {
-            sums = sums.sum_dim(0);
+            let of_groups = sums.reshape([1, groups, each * width]);
+            sums = sum_of_rows(of_groups).reshape([1, each, width]);
         }
         let of = |which| primitive(sums.clone().narrow(1, which, 1).reshape([width]));
         if self.summed {
