@@ -28,6 +28,12 @@ pub fn devices() -> Vec<Device> {
         .collect()
 }
 
+/// Whether a graphics card, or a driver in place of one, computes there, by kernels that Burn fuses: the same operations among
+/// others may be rounded otherwise.
+pub fn is_card(device: &Device) -> bool {
+    device.memory_pool_usage().is_some()
+}
+
 #[allow(deprecated)] // Burn marks ndarray and libtorch as leaving; this project runs on them.
 fn built() -> Vec<(&'static str, Device)> {
     vec![

@@ -17,7 +17,7 @@ const SEQ: usize = 32;
 /// The devices whose operations Burn fuses into kernels.
 fn cards() -> Vec<Device> {
     let mut devices = pe_tests::devices();
-    devices.retain(|device| device.memory_pool_usage().is_some());
+    devices.retain(pe_tests::is_card);
     devices
 }
 

@@ -41,6 +41,10 @@ for sizes, shape in [
 ]:
     d_model, layers, _ = sizes
     for how, name in WAYS.items():
-        took = median(causal_step.prepare(sizes, shape, how))
+        try:
+            took = f"{median(causal_step.prepare(sizes, shape, how)):.1f}"
+        except Exception as error:  # torch.compile may miss a C compiler
+            print(f"{name}: {error}", file=sys.stderr)
+            took = "-"
         where = f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, {name}"
-        print(f"{where}\ttraining step, {layers} × {d_model}\t{shape}\t{took:.1f}\t-\t-\t-\t-", flush=True)
+        print(f"{where}\ttraining step, {layers} × {d_model}\t{shape}\t{took}\t-\t-\t-\t-", flush=True)

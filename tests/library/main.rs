@@ -93,11 +93,6 @@ fn in_both_types(single: f64) -> impl Iterator<Item = (Device, FloatDType, f64)>
     all.map(|(device, dtype, bound)| (device.autodiff(), dtype, bound))
 }
 
-/// Whether kernels are fused there: then the same operations among others may be rounded otherwise.
-fn fuses(device: &Device) -> bool {
-    device.memory_pool_usage().is_some()
-}
-
 /// The types of half a word, with half a unit of the last place of a number below 1.
 const HALVES: [(FloatDType, f32); 2] = [
     (FloatDType::F16, 1.0 / 2048.0),

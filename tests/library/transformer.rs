@@ -10,9 +10,9 @@ use burn::tensor::module::attention;
 use burn::tensor::{Device, Tensor};
 use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions, Rotate};
 use pe_encoder::EncoderConfig;
-use pe_tests::devices;
+use pe_tests::{devices, is_card};
 
-use crate::{distance, embeddings, fuses, values};
+use crate::{distance, embeddings, values};
 
 const EMBEDDED: [&str; 4] = ["none", "sinusoidal", "learned", "time2vec"];
 const HEADS: usize = 2;
@@ -130,7 +130,7 @@ fn trains_and_reloads() {
             );
             let trained = model.forward(x.clone());
             let reloaded = Model::new(scheme, &device).load_record(model.into_record());
-            let bound = if fuses(&device) { 1e-6 } else { 0.0 };
+            let bound = if is_card(&device) { 1e-6 } else { 0.0 };
             let apart = distance(reloaded.forward(x), trained);
             assert!(apart <= bound, "{device:?} {scheme}: {apart}");
         }

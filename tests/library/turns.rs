@@ -6,9 +6,9 @@ use pe_burn::rotary::PopeConfig;
 use pe_burn::{
     Layout, Positions, RotaryPositionalEncodingConfig, Rotate, XPosPositionalEncodingConfig,
 };
-use pe_tests::devices;
+use pe_tests::{devices, is_card};
 
-use crate::{distance, fuses, random, refusal, values};
+use crate::{distance, random, refusal, values};
 
 /// Queries or keys, `[batch, heads, seq, d_head]`, as a tensor of its own, and as views of others: of a
 /// projection with the heads behind the tokens, of a part of one, transposed, reversed, and one head for
@@ -304,7 +304,7 @@ fn heads_side_by_side_are_rotated_as_heads_apart() {
                     for (ours, theirs) in [(ours_q, theirs_q), (ours_k, theirs_k)] {
                         let theirs = theirs.swap_dims(1, 2);
                         assert_eq!(ours.dims(), theirs.dims());
-                        let bound = if name == "pope" && fuses(&device) {
+                        let bound = if name == "pope" && is_card(&device) {
                             1e-6
                         } else {
                             0.0

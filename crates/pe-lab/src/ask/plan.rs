@@ -79,7 +79,7 @@ pub struct Plan {
     /// The sizes of the model.
     pub model: Option<ModelSpec>,
     /// The scalings of RoPE that language models are tested with and not trained with, such as `"yarn(factor=4)"`.
-    /// `["none"]` for none, `"all"` for those of a study that names none.
+    /// `["none"]` for no scalings, `"all"` for the four that are tested where nothing is said.
     #[serde(default, deserialize_with = "named_scalings")]
     pub test_scalings: Option<Vec<TestScaling>>,
 }
@@ -154,7 +154,7 @@ impl From<Vec<String>> for Names {
     }
 }
 
-/// The scalings with these names: none of them for `none`, those of a study that names none for `all`.
+/// The scalings with these names: no scalings for `none`, and for `all` the four that are tested where nothing is said.
 ///
 /// # Errors
 ///
@@ -162,8 +162,10 @@ impl From<Vec<String>> for Names {
 pub fn test_scalings(names: Names) -> Result<Vec<TestScaling>, LabError> {
     match names {
         Names::These(names) if names == ["none"] => Ok(Vec::new()),
-        Names::These(names) => names.into_iter().map(TestScaling::try_from).collect(),
-        Names::All(_) => Ok(TestScaling::usual()),
+        Names::These(names) if names != [ALL] => {
+            names.into_iter().map(TestScaling::try_from).collect()
+        }
+        Names::These(_) | Names::All(_) => Ok(TestScaling::usual()),
     }
 }
 

@@ -147,7 +147,7 @@ pub struct TestScaling {
 }
 
 impl TestScaling {
-    /// The scalings that are tested in a study that names none.
+    /// The scalings that are tested in a study that says nothing of them.
     pub fn usual() -> Vec<Self> {
         let of = |name: &str| Self {
             name: name.into(),

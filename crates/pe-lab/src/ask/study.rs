@@ -160,11 +160,10 @@ impl StudySpec {
     pub fn check_parts(&self) -> Result<(), LabError> {
         let why = match (self.until, &self.tune) {
             (Some(_), _) => {
-                "stops when it is decided is looked at as a whole: it has no parts; take `until` out of it"
+                "stops when it is decided is looked at as a whole: it has no parts; leave out --until, or take `until` out of it"
             }
             (None, Some(_)) => {
-                "chooses learning rates has no parts: each would choose learning rates of its own; take `tune` out of it, \
-                 and give `learning_rate` under [recipe]"
+                "chooses learning rates has no parts: each would choose learning rates of its own; leave out --tune, or take `tune` out of it"
             }
             (None, None) => return Ok(()),
         };

@@ -67,7 +67,8 @@ impl ArrayArgs {
             }
         }
         let (spec, _) = StudySpec::of(Plan::read(&self.study)?)?;
-        spec.check_parts()?;
+        spec.check_parts()
+            .map_err(|error| LabError::Usage(format!("{}: {error}", self.study.display())))?;
         let absolute = |path: &Path| {
             let path = std::path::absolute(path).map_err(LabError::file(path))?;
             let text = path.to_str().map(str::to_string);

@@ -111,7 +111,7 @@ pub struct CompareArgs {
     #[arg(long, conflicts_with_all = ["shard", "dry_run"])]
     costs: bool,
     /// Scalings of RoPE that language models are tested with and not trained with, separated by commas, such as
-    /// "yarn(factor=4),ntk(factor=2)"; `none` for none [default: linear, ntk and yarn with the factor of the longest test, and
+    /// "yarn(factor=4),ntk(factor=2)"; `none` for none, `all` for the default [default: linear, ntk and yarn with the factor of the longest test, and
     /// dynamic]
     #[arg(
         long,
@@ -399,7 +399,7 @@ impl CompareArgs {
         crew: &Crew<'_>,
     ) -> Result<(), LabError> {
         let estimate = match Estimate::of(waiting, about.tasks, crew) {
-            // A study needs no temporary folder: only its time cannot be told.
+            // The study itself may still run, such as where no temporary folder can be written: only its time is not told.
             Err(error @ LabError::File { .. }) if !self.dry_run => {
                 self.say(&format!("how long it takes cannot be measured: {error}"));
                 return Ok(());

@@ -238,7 +238,7 @@ fn unknown(data: &ToPredict, labels: &[String]) -> Option<String> {
     });
     let first = strange.clone().next()?;
     Some(format!(
-        "{} with a label that the study does not have, such as `{first}`: such predictions count as wrong",
+        "the study does not have the label of {}, such as `{first}`: their predictions count as wrong",
         counted(strange.count(), "row")
     ))
 }

@@ -38,7 +38,7 @@ pub struct Trained {
     /// The number of input tokens in these steps.
     pub tokens: usize,
     /// The median time of a step: from drawing a batch to its loss, without held-out sequences and checkpoints. A graphics
-    /// card compiles its kernels in the first steps, which no mean should have.
+    /// card compiles its kernels in the first steps, which would distort a mean.
     pub step_time: Duration,
 }
 

@@ -45,6 +45,8 @@ pub fn merge(parts: &[PathBuf], to: &Path) -> Result<Study, LabError> {
             Some(found) if found.place != place => copies.push((found, place)),
             Some(_) => {}
             None => {
+                // What the target has may be of an earlier attempt, so it is asked last.
+                let studies = studies.rev();
                 let mut reasons = studies.filter_map(|study| study.failure(&trial).transpose());
                 if let Some(reason) = reasons.next().transpose()? {
                     failures.push((place, reason));

@@ -147,9 +147,9 @@ impl Measures {
 /// How long a trial took.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Timing {
-    /// Milliseconds of a training step, the median.
+    /// Milliseconds of a training step, the median: first steps, in which a graphics card compiles its kernels, do not count.
     pub ms_per_step: f64,
-    /// Input tokens per second of training.
+    /// Input tokens per second at this speed.
     pub tokens_per_second: f64,
     /// The number of threads that the trial was given, if it was set.
     pub threads: Option<usize>,

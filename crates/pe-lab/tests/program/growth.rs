@@ -34,6 +34,17 @@ fn results(out: &Path) -> Vec<(String, SystemTime)> {
 
 const TINY: &str = "--tasks digits --schemes none,learned --seeds 1 --steps 2";
 
+/// The time of a study is measured in a temporary folder, and the study runs without one.
+#[test]
+fn a_study_runs_where_no_temporary_folder_can_be_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let flags = "--tasks majority --schemes none --seeds 1, --steps 1000 --d-model 8 --heads 1 --d-ff 8 --layers 1 --batch-size 2";
+    let mut study = common::compare(flags, &folder.path().join("out"));
+    let (code, _, said) = ended(study.env("TMPDIR", folder.path().join("nowhere")));
+    assert_eq!(code, 0, "{said}");
+    said.says("how long it takes cannot be measured");
+}
+
 #[test]
 fn seeds_schemes_and_tasks_are_added_and_nothing_is_trained_twice() {
     let folder = tempfile::tempdir().unwrap();

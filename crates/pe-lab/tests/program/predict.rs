@@ -172,6 +172,15 @@ fn classes_of_a_series_need_no_column_of_classes() {
         told > 0.8 && right > 45,
         "{right} of 57, {told} in the report"
     );
+
+    let mut labelled = String::from("y,what\n");
+    for row in 500..560 {
+        writeln!(labelled, "{},{}", level(row), class(row)).unwrap();
+    }
+    writeln!(labelled, "{},sideways", level(560)).unwrap();
+    fs::write(folder.join("labelled.csv"), labelled).unwrap();
+    let (_, said) = good(folder, "predict labelled.csv --study study");
+    said.says("the study does not have the label of 1 row, such as `sideways`");
 }
 
 const CLASSES: [&str; 2] = ["above", "below"];

@@ -121,7 +121,7 @@ pub(crate) fn rotates(x: &Tensor<4>, rows: &Addend) -> bool {
     rows.dtype() == DType::F32 && supports(x) && !rows.is_tracked()
 }
 
-/// What a graphics card computes in one launch each.
+/// What a graphics card computes in at most one launch each.
 ///
 /// The shapes of rotations are those of [`crate::rotate::turn`]; the angles are [`Angles`].
 #[backend_extension(Cube, Fusion)]
@@ -155,7 +155,7 @@ pub trait Kernels: Backend {
         turn: Turn,
     ) -> FloatTensor<Self>;
 
-    /// `x` itself. A custom operation reads and gives tensors in memory, where no kernel that was fused around it computes.
+    /// `x` itself, without a launch. Fused kernels end before a custom operation and begin after it, so `x` is in memory.
     #[fusion(dtype = x, shape = x)]
     fn pe_stored(x: FloatTensor<Self>) -> FloatTensor<Self>;
 
@@ -339,7 +339,7 @@ pub(crate) fn rotate_heads(
 }
 
 /// `x`, rounded to its type. In a kernel that Burn fuses, a number that was cast to half precision and back is not rounded on
-/// Vulkan; one that is read from memory is. It takes no launch.
+/// Vulkan; one that is read from memory is.
 pub(crate) fn stored(x: Tensor<4>) -> Tensor<4> {
     apply([Operand::of(x)], |[x]| (Cube::pe_stored(x), Stored)).tensor()
 }

@@ -1,5 +1,5 @@
-//! Linear layers on graphics cards. The products are Burn's, of matrices of all rows: those of a batch would be added up in a
-//! launch of its own for the gradient of the weight. Many rows are, since a card is then not idle.
+//! Linear layers on graphics cards. The products are Burn's, of matrices of all rows of the batch. From 512 rows on, the gradients of
+//! weight and bias are computed in groups of rows, so that more threads work; the sum of the groups takes another launch.
 
 use burn::backend::Cube;
 use burn::backend::tensor::FloatTensor;
@@ -84,7 +84,7 @@ impl Operation<Cube, 3> for Linear {
     }
 }
 
-/// Rows that one thread adds up. Burn's kernels have a thread, or a small square of them, for each number of the result, which
+/// The fewest rows of a group. Burn's kernels have a thread, or a small square of them, for each number of the result, which
 /// goes through all rows: where there are many rows and few columns, most of a card waits. On an NVIDIA H200 the sum of 8,192
 /// rows of 128 columns takes 0.8 ms, and a gradient of `[128, 384]` from as many rows 2.7 ms. So more rows are divided into
 /// groups, whose results are added up in a second launch.
@@ -94,7 +94,7 @@ const OF_GROUP: usize = 256;
 const BUSY: usize = 1 << 20;
 
 /// The largest divisor of the number of rows that makes groups of at least [`OF_GROUP`] rows, and of results of `width` numbers
-/// no more than keep a card busy.
+/// about as many as keep a card busy.
 fn groups_of(rows: usize, width: usize) -> usize {
     let most = (rows / OF_GROUP).min(BUSY.div_ceil(width.max(1)));
     let mut below = (1..=most).rev();

@@ -88,6 +88,18 @@ mod tests {
         }
     }
 
+    #[test]
+    fn cards_sum_groups_of_rows() {
+        for card in cards() {
+            for rows in [1, 256, 513, 2_048] {
+                let x = random([1, rows, 7], &card);
+                let sums = values(linear::sum_of_rows(x.clone()));
+                let apart = difference(&sums, &values(x.sum_dim(1)));
+                assert!(apart < 1e-3, "{rows}: {apart}");
+            }
+        }
+    }
+
     /// More rows than one workgroup adds up, and more columns than it has threads.
     #[test]
     fn cards_normalize_many_wide_rows() {

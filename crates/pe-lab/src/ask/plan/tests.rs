@@ -117,7 +117,12 @@ fn scalings_of_a_file_are_named_as_those_of_the_command_line() {
     assert_eq!(of("seeds = 3"), None);
     assert_eq!(of("test_scalings = []"), Some(Vec::new()));
     assert_eq!(of("test_scalings = ['none']"), Some(Vec::new()));
-    assert_eq!(of("test_scalings = 'all'"), Some(TestScaling::usual()));
+    for all in ["'all'", "['all']"] {
+        assert_eq!(
+            of(&format!("test_scalings = {all}")),
+            Some(TestScaling::usual())
+        );
+    }
     let one = TestScaling::try_from("yarn(factor=4)".to_string()).unwrap();
     assert_eq!(of("test_scalings = ['yarn(factor=4)']"), Some(vec![one]));
 }

@@ -64,7 +64,7 @@ impl About<'_> {
     pub fn estimate(&self, estimate: Option<&Estimate>) -> String {
         match estimate {
             Some(estimate) => format!(
-                "{} {} on this machine, by {} of a few steps",
+                "{} {} on this machine, as measured with {} of a few steps",
                 match self.spec.until {
                     Some(_) => "at most about",
                     None => "about",
