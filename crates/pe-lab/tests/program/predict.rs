@@ -172,15 +172,6 @@ fn classes_of_a_series_need_no_column_of_classes() {
         told > 0.8 && right > 45,
         "{right} of 57, {told} in the report"
     );
-
-    let mut labelled = String::from("y,what\n");
-    for row in 500..560 {
-        writeln!(labelled, "{},{}", level(row), class(row)).unwrap();
-    }
-    writeln!(labelled, "{},sideways", level(560)).unwrap();
-    fs::write(folder.join("labelled.csv"), labelled).unwrap();
-    let (_, said) = good(folder, "predict labelled.csv --study study");
-    said.says("the study does not have the label of 1 row, such as `sideways`");
 }
 
 const CLASSES: [&str; 2] = ["above", "below"];
@@ -301,4 +292,29 @@ fn a_text_has_nothing_to_predict() {
         "compare --data a.txt --train-length 8 --schemes none --seeds 1, --steps 1 --quiet --out study",
     );
     refused(folder, "a.txt").says("predictions are made for labelled rows, images and series");
+}
+
+#[test]
+fn labels_that_the_study_does_not_have_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let mut text = String::from("text,label\n");
+    for row in 0..105 {
+        let label = if row % 2 == 0 { "even" } else { "odd" };
+        writeln!(text, "a{} b{} c{},{label}", row % 3, row % 5, row % 7).unwrap();
+    }
+    fs::write(folder.join("rows.csv"), &text).unwrap();
+    good(
+        folder,
+        "compare --data rows.csv --schemes none --seeds 1, --steps 5 --quiet --out study",
+    );
+    fs::write(
+        folder.join("other.csv"),
+        "text,label\na0 b0 c0,even\na1 b1 c1,prime\n",
+    )
+    .unwrap();
+    let (_, said) = good(folder, "predict other.csv --study study");
+    said.says("the study does not have the label of 1 row, such as `prime`");
+    let (_, said) = good(folder, "predict rows.csv --study study");
+    assert!(!said.contains("does not have the label"), "{said}");
 }
