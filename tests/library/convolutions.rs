@@ -12,7 +12,7 @@ use pe_burn::{Embed, Grid, Positions};
 use pe_tests::{devices, is_card};
 use serde::Deserialize;
 
-use crate::{assert_close, cases, distance, embeddings, refusal, values};
+use crate::{HALVES, assert_close, cases, distance, embeddings, refusal, values};
 
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -356,7 +356,7 @@ fn inputs_of_other_types() {
         let conv = Wav2Vec2PositionalConvConfig::new(16).init(&device);
         let peg = PositionalEncodingGeneratorConfig::new(16).init(&device);
         let grid = Positions::from(Grid::image(3, 4));
-        for dtype in [FloatDType::F16, FloatDType::BF16] {
+        for (dtype, unit) in HALVES {
             if !device.supports_dtype(dtype) {
                 continue;
             }
@@ -368,16 +368,12 @@ fn inputs_of_other_types() {
                     .embed(x.clone().cast(FloatDType::F32), at)
                     .cast(dtype);
                 // Among fused operations on a card Burn's convolution may round the last place otherwise.
-                let unit = match (is_card(&device), dtype) {
-                    (false, _) => 0.0,
-                    (true, FloatDType::F16) => 1.0 / 1_024.0,
-                    (true, _) => 1.0 / 128.0,
-                };
+                let bound = if is_card(&device) { 2.0 * unit } else { 0.0 };
                 assert_eq!(y.dims(), wide.dims());
                 for (y, wide) in values(y).into_iter().zip(values(wide)) {
                     let apart = (y - wide).abs();
                     assert!(
-                        apart <= unit * wide.abs(),
+                        apart <= bound * wide.abs(),
                         "{device:?} {dtype:?}: {y} {wide}"
                     );
                 }

@@ -95,7 +95,7 @@ const BUSY: usize = 1 << 20;
 
 /// The largest divisor of the number of rows that makes groups of at least [`OF_GROUP`] rows, and of results of `width` numbers
 /// about as many as keep a card busy.
-fn groups_of(rows: usize, width: usize) -> usize {
+fn groups_for(rows: usize, width: usize) -> usize {
     let most = (rows / OF_GROUP).min(BUSY.div_ceil(width.max(1)));
     let mut below = (1..=most).rev();
     below
@@ -106,20 +106,18 @@ fn groups_of(rows: usize, width: usize) -> usize {
 /// The sum of all rows, `[1, 1, width]` of `[1, rows, width]`.
 pub fn sum_of_rows(x: Tensor<3>) -> Tensor<3> {
     let [_, rows, width] = x.dims();
-    let sums = |x: Tensor<3>, groups: usize| {
-        let x = x.reshape([groups, rows / groups, width]);
-        x.sum_dim(1).reshape([1, groups, width]).sum_dim(1)
-    };
-    match groups_of(rows, width) {
-        1 => x.sum_dim(1),
-        groups => sums(x, groups),
+    let groups = groups_for(rows, width);
+    if groups == 1 {
+        return x.sum_dim(1);
     }
+    let sums = x.reshape([groups, rows / groups, width]).sum_dim(1);
+    sums.sum_dim(0)
 }
 
 /// The gradient of a weight, `[1, inputs, outputs]`, from all rows of input and gradient, `[1, rows, …]`.
 fn gradient_of_weight(x: Tensor<3>, dy: Tensor<3>) -> Tensor<3> {
     let ([_, rows, inputs], [_, _, outputs]) = (x.dims(), dy.dims());
-    let groups = groups_of(rows, inputs * outputs);
+    let groups = groups_for(rows, inputs * outputs);
     if groups == 1 {
         return x.transpose().matmul(dy);
     }
@@ -147,7 +145,7 @@ mod tests {
             ([0, 64], 1),
             ([512, 0], 2),
         ] {
-            assert_eq!(groups_of(rows, width), groups, "{rows} {width}");
+            assert_eq!(groups_for(rows, width), groups, "{rows} {width}");
         }
     }
 }
