@@ -162,14 +162,18 @@ pub enum Problem {
 }
 
 impl Problem {
-    /// The same without the advice to leave lines out, where none may be.
-    pub fn without_advice(self) -> Self {
+    /// The same of a file that is read as a study's was: no flag of `compare` can change how that is done.
+    pub fn of_another_file(self) -> Self {
         match self {
             Self::Lines { count, shown, .. } => Self::Lines {
                 count,
                 shown,
                 can_skip: false,
             },
+            Self::NoColumn { name, columns, .. } => Self::Other(format!(
+                "has no column {}, which the study reads; its columns are {columns}",
+                shorten(&name)
+            )),
             other => other,
         }
     }

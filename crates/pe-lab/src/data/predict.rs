@@ -131,7 +131,7 @@ fn of_file(
         rows.ask_numbers();
     }
     let notes = rows_of(file, format, &text, reading, labels, classes, &mut rows);
-    let notes = notes.map_err(Problem::without_advice)?;
+    let notes = notes.map_err(Problem::of_another_file)?;
     let mut rows = rows.finish();
     let mut about = "series";
     if rows.names.is_empty() {

@@ -104,6 +104,7 @@ impl Synthetic {
             timing: Timing {
                 ms_per_step: 12.5,
                 tokens_per_second: 71_234.0,
+                seconds: 20.0,
                 threads: Some(1),
                 machine: None,
             },

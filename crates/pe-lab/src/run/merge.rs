@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::study::Study;
-use super::trial::{Outcome, TrialResult, encoding_bytes, read_weights};
+use super::trial::{Outcome, Timing, TrialResult, encoding_bytes, read_weights};
 use crate::ask::TrialSpec;
 use crate::console::tell;
 use crate::error::LabError;
@@ -153,10 +153,7 @@ fn without_times(result: &TrialResult) -> TrialResult {
     result.weights = None;
     result.encoding = None;
     if let Outcome::Finished(measures) = &mut result.outcome {
-        measures.timing.ms_per_step = 0.0;
-        measures.timing.tokens_per_second = 0.0;
-        measures.timing.threads = None;
-        measures.timing.machine = None;
+        measures.timing = Timing::default();
     }
     result
 }

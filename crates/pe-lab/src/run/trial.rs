@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::ErrorKind;
 use std::sync::Arc;
+use std::time::Instant;
 
 use burn::module::Module;
 use burn::tensor::Device;
@@ -151,6 +152,8 @@ pub struct Timing {
     pub ms_per_step: f64,
     /// Input tokens per second at this speed.
     pub tokens_per_second: f64,
+    /// Seconds of the whole trial: its trainings, its tests, and what a graphics card compiles.
+    pub seconds: f64,
     /// The number of threads that the trial was given, if it was set.
     pub threads: Option<usize>,
     /// The machine it ran on.
@@ -243,6 +246,7 @@ pub fn run_trial(
         Some(held_out) if spec.tuning => held_out,
         _ => task,
     };
+    let started = Instant::now();
     let result = |outcome, weights, encoding| TrialResult {
         spec: spec.clone(),
         outcome,
@@ -268,12 +272,13 @@ pub fn run_trial(
         let reason = format!("diverged: the score at length {length} is {score}");
         return Ok(result(Outcome::Failed(reason), None, None));
     }
-    let measures = measures(spec, task.as_ref(), &trained, scores, &plain)?;
+    let mut measures = measures(spec, task.as_ref(), &trained, scores, &plain)?;
     let encoding = write_encoding(&trained.model, task.positions(), folder)?;
     let weights = match spec.data {
         Some(_) => Some(trained.model.save(&folder.weights())?),
         None => None,
     };
+    measures.timing.seconds = started.elapsed().as_secs_f64();
     Ok(result(Outcome::Finished(measures), weights, encoding))
 }
 
@@ -300,6 +305,7 @@ fn measures(
         timing: Timing {
             ms_per_step: seconds * 1e3,
             tokens_per_second: per_second(trained.tokens, seconds * trained.steps as f64),
+            seconds: 0.0,
             threads: std::env::var("RAYON_NUM_THREADS")
                 .ok()
                 .and_then(|n| n.parse().ok()),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::inside::{self, Opened, Stamp};
-use crate::ask::{StudySpec, TrialSpec};
+use crate::ask::StudySpec;
 use crate::draw::Look;
 use crate::folder::{StudyFolder, TrialFolder};
 use crate::grouped::grouped;
@@ -42,7 +42,7 @@ struct Seen {
     /// The mean normalized score at the training lengths, and beyond them.
     inside: Option<f64>,
     beyond: Option<f64>,
-    /// How long all its trainings took.
+    /// How long it took.
     #[serde(skip)]
     seconds: Option<f64>,
     /// The loss on held-out sequences: steps and losses.
@@ -97,7 +97,7 @@ struct Now<'a> {
     done: usize,
     failed: usize,
     begun: usize,
-    /// The time that the trainings left will take, from those of the same task that are done.
+    /// The time that the trials left will take, from those of the same task that are done.
     seconds_left: Option<f64>,
     report: bool,
     curves: bool,
@@ -321,7 +321,7 @@ fn of(result: &TrialResult, id: &str) -> Seen {
     }
     let read = match &result.outcome {
         Outcome::Failed(reason) => Seen::failed(reason.clone()),
-        Outcome::Finished(measures) => of_measures(measures, &result.spec),
+        Outcome::Finished(measures) => of_measures(measures),
     };
     Seen {
         steps: Some(result.spec.steps_id()),
@@ -337,13 +337,7 @@ fn of_these_steps(read: Seen, steps: &str) -> Seen {
     }
 }
 
-fn of_measures(measures: &Measures, spec: &TrialSpec) -> Seen {
-    // A trial that went on until it had converged ran the shorter trainings too, and below the limit the last one
-    // again on all examples.
-    let run = spec.trainings().into_iter();
-    let run: usize = run.filter(|steps| *steps <= measures.steps()).sum();
-    let again = measures.steps() < spec.steps && !spec.tuning;
-    let run = run + if again { measures.steps() } else { 0 };
+fn of_measures(measures: &Measures) -> Seen {
     let points = measures
         .held_out
         .iter()
@@ -352,7 +346,7 @@ fn of_measures(measures: &Measures, spec: &TrialSpec) -> Seen {
         state: State::Done,
         inside: measures.mean_of(|of| of.inside, LengthScore::normalized),
         beyond: measures.mean_of(|of| !of.inside, LengthScore::normalized),
-        seconds: Some(measures.timing.ms_per_step * run as f64 / 1e3),
+        seconds: Some(measures.timing.seconds),
         held_out: points.collect(),
         ..Seen::default()
     }

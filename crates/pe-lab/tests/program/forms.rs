@@ -82,6 +82,10 @@ fn whole_series_of_a_long_table() {
         predict(folder.path(), "more.csv"),
         ("series".into(), "new".into(), 1)
     );
+    // Each column of the study has to be there, and no flag of `compare` is advised.
+    fs::write(folder.path().join("less.csv"), "x,t,id\n0.5,0,new\n").unwrap();
+    failed(run_in(folder.path(), "predict less.csv --study study"), 2)
+        .says("less.csv: has no column `y`, which the study reads; its columns are `x`, `t`, `id`");
     // A time without a series, and settings that are for something else.
     for [flags, what] in rows(
         "

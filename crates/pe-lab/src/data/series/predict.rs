@@ -12,6 +12,7 @@ use super::super::sheet::Form;
 use super::table;
 use super::task::Series;
 use crate::door::Entry;
+use crate::grouped::counted;
 
 /// What there is to predict in a table: of a forecast every row that has enough rows before it, and the row after the
 /// last; of classes every row that ends a window.
@@ -27,8 +28,8 @@ pub(in super::super) fn to_predict(
     let windows = task.windows_of(rows);
     if windows.is_empty() {
         return Err(Problem::Series(format!(
-            "has {} rows, and the shortest window of the training has {shortest}: it takes at least as many",
-            grouped(rows)
+            "has {}, and the shortest window of the training has {shortest}: it takes at least as many",
+            counted(rows, "row")
         )));
     }
     let mut notes = Vec::new();

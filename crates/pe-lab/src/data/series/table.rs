@@ -139,21 +139,11 @@ pub(super) fn read_like(
     like: &Table,
 ) -> Result<Table, Problem> {
     let rows = Sheet::of(text, reading, form)?;
-    let missing = |problem, name: &str| match problem {
-        Problem::NoColumn { columns, .. } => Problem::Series(format!(
-            "has no column {}, which the study reads; its columns are {columns}",
-            shorten(name)
-        )),
-        other => other,
-    };
-    let find = |name: &String| {
-        rows.find("--columns", name)
-            .map_err(|why| missing(why, name))
-    };
-    let read: Vec<usize> = like.columns.iter().map(find).collect::<Result<_, _>>()?;
-    let time = like.time.as_ref();
-    let time = time.map(|name| Time::find(&rows, name).map_err(|why| missing(why, name)));
-    let time = time.transpose()?;
+    let find = |name: &String| rows.find("--columns", name);
+    let read: Result<Vec<usize>, _> = like.columns.iter().map(find).collect();
+    let time = like.time.as_ref().map(|name| Time::find(&rows, name));
+    let read = read.map_err(Problem::of_another_file)?;
+    let time = time.transpose().map_err(Problem::of_another_file)?;
     let target = read[0];
     let wanted = Wanted::of(&rows, read, time, None, &mut How::default())?;
     Ok(wanted.rows(&rows, None, target)?.0)

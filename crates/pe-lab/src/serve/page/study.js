@@ -214,7 +214,7 @@ function show(now) {
   const counts = begun || waiting
     ? `${done} of ${planned} trials done, ${failed} failed, ${begun} begun, ${waiting} waiting.`
     : `The study has finished: ${done} of ${planned} trials done, ${failed} failed.`;
-  const until = left > 0 ? ` About ${time(left)} of training left${begun > 1 ? `, ${begun} trials at a time` : ""}.` : "";
+  const until = left > 0 ? ` About ${time(left)} left${begun > 1 ? `, ${begun} trials at a time` : ""}.` : "";
   if (at("counts").textContent !== counts + until) at("counts").textContent = counts + until;
   at("report").hidden = !now.report;
   at("verdict-part").hidden = now.verdict.length === 0;
