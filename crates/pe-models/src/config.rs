@@ -273,7 +273,7 @@ fn all_names() -> impl Iterator<Item = &'static str> + Clone {
     all().map(|family| family.name)
 }
 
-/// The names that are nearest to this one, and where all are. Versions of a model share the start of their names, so that
+/// The names that are nearest to this one, and how many there are. Versions of a model share the start of their names, so that
 /// the nearest are those with the longest common start; or else those that are a part of this one, as `roberta` is of
 /// `xlm-roberta`.
 fn known(name: &str, all: impl Iterator<Item = &'static str> + Clone) -> String {
@@ -295,8 +295,8 @@ fn known(name: &str, all: impl Iterator<Item = &'static str> + Clone) -> String 
     let names: Vec<&str> = all.clone().filter(is_near).take(5).collect();
     let all = all.count();
     match names.is_empty() {
-        true => format!("the {all} that docs/models.md lists"),
-        false => format!("{} (docs/models.md lists all {all})", names.join(", ")),
+        true => format!("{all}; docs/models.md lists those that rotate queries and keys"),
+        false => format!("{}, and others, {all} in all", names.join(", ")),
     }
 }
 

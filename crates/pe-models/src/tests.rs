@@ -393,8 +393,7 @@ fn what_a_model_lacks_is_named() {
 #[test]
 fn a_type_that_is_not_known_and_a_list_that_does_not_fit_are_named() {
     let message = message("no_such", json!({}));
-    let expected =
-        "there is no model type named \"no_such\"; there are: the 255 that docs/models.md lists";
+    let expected = "there is no model type named \"no_such\"; there are: 255; docs/models.md lists those that rotate queries and keys";
     assert_eq!(message, expected);
     for (file, words) in [
         (json!({"num_hidden_layers": 1e18}), "must be at most 10000"),
@@ -418,14 +417,17 @@ fn an_unknown_type_is_told_its_relatives_and_read_as_one_of_them() {
     assert!(message.len() < 300, "{message}");
     assert!(
         message.contains(
-            "qwen2, qwen2_5_omni_talker, qwen2_5_omni_text, qwen2_5_vl_text, qwen2_moe (docs/models.md"
+            "qwen2, qwen2_5_omni_talker, qwen2_5_omni_text, qwen2_5_vl_text, qwen2_moe, and others, "
         ),
         "{message}"
     );
     for (name, near) in [
-        ("xlm-roberta", ": bert, roberta (docs"),
-        ("Llama-5", ": llama, llama4_text, llama4_vision_model (docs"),
-        ("deberta", ": deberta-v2 (docs"),
+        ("xlm-roberta", ": bert, roberta, and others, "),
+        (
+            "Llama-5",
+            ": llama, llama4_text, llama4_vision_model, and others, ",
+        ),
+        ("deberta", ": deberta-v2, and others, "),
     ] {
         let message = model(json!({"model_type": name}))
             .layers()

@@ -104,7 +104,9 @@ impl SchemeEntry {
     /// Its configuration for these sizes.
     pub(super) fn make(&self, sizes: &Sizes) -> Result<Encoding, LabError> {
         let what = format!("the scheme {}", self.name);
-        guarded(&what, || Ok((self.make)(sizes)?))
+        guarded(&what, || {
+            (self.make)(sizes).map_err(|error| LabError::Usage(format!("{what}: {error}")))
+        })
     }
 }
 

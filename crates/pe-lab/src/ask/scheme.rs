@@ -168,7 +168,7 @@ impl Scheme {
     /// # Errors
     ///
     /// [`LabError::Unknown`] lists the names that exist; [`LabError::Usage`] when the scheme does not have
-    /// a setting, or does not take its value; [`LabError::Position`] when the encoding does not fit the sizes.
+    /// a setting, does not take its value, or does not fit the sizes.
     pub fn by_name(name: &str, model: &ModelSpec, max_tokens: usize) -> Result<Self, LabError> {
         Self::for_lengths(name, model, max_tokens.into())
     }
@@ -252,8 +252,8 @@ impl Scheme {
     /// As [`Encoding::init`], with the name of the scheme.
     pub fn init(&self, device: &Device) -> Result<Erased<dyn Positional>, LabError> {
         self.encoding.init(device).map_err(|error| match error {
-            LabError::Usage(reason) => {
-                LabError::Usage(format!("the scheme {}: {reason}", self.name))
+            LabError::Usage(_) | LabError::Position(_) => {
+                LabError::Usage(format!("the scheme {}: {error}", self.name))
             }
             other => other,
         })

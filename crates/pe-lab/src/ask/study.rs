@@ -53,13 +53,13 @@ pub struct StudySpec {
     pub device: String,
     /// The versions of the laboratory and of Burn.
     pub versions: Versions,
-    /// What the study had each time that something was added to it.
+    /// What the study had each time that something was added to it, or that its steps were changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grown: Vec<Grown>,
 }
 
-/// The size of a study before something was added to it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The size of a study before something was added to it, or before its steps were changed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Grown {
     /// The number of its seeds.
     pub seeds: usize,
@@ -67,6 +67,9 @@ pub struct Grown {
     pub schemes: usize,
     /// The number of its tasks.
     pub tasks: usize,
+    /// The tasks that got other steps, with those that they had.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<TaskSteps>,
 }
 
 impl StudySpec {
@@ -285,13 +288,21 @@ impl StudySpec {
         self.schemes = both(&earlier.schemes, self.schemes);
         self.seeds = both(&earlier.seeds, self.seeds);
         self.grown.clone_from(&earlier.grown);
-        let size = |spec: &Self| Grown {
-            seeds: spec.seeds.len(),
-            schemes: spec.schemes.len(),
-            tasks: spec.tasks.len(),
+        let has_other_steps = |task: &&TaskSteps| {
+            let mut own = self.tasks.iter();
+            own.any(|own| own.name == task.name && own != *task)
         };
-        if size(&self) != size(earlier) {
-            self.grown.push(size(earlier));
+        let steps = earlier.tasks.iter().filter(has_other_steps);
+        let steps: Vec<TaskSteps> = steps.cloned().collect();
+        let size = |spec: &Self| [spec.seeds.len(), spec.schemes.len(), spec.tasks.len()];
+        let before @ [seeds, schemes, tasks] = size(earlier);
+        if size(&self) != before || !steps.is_empty() {
+            self.grown.push(Grown {
+                seeds,
+                schemes,
+                tasks,
+                steps,
+            });
         }
         self
     }

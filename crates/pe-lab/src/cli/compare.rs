@@ -183,11 +183,12 @@ impl CompareArgs {
                 Plan::read(file)?
             }
             (None, Some(name)) => Plan::preset(name)?,
-            (None, None) if self.data.is_some() => Plan::preset("standard")?,
+            // Also where its data are named again.
             (None, None) if is_study => {
                 is_preset = false;
                 plan_in(&folder)?
             }
+            (None, None) if self.data.is_some() => Plan::preset("standard")?,
             (None, None) => Plan::preset("quick")?,
         };
         let until = self.until.as_ref().map(|_| Until::Decided);

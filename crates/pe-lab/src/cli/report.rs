@@ -15,6 +15,9 @@ use crate::run::{Outcomes, Progress, Study, provenance};
 /// The most lines of a report without `--details`, with the one that says where its files are.
 const LINES: usize = 25;
 
+/// The most trials without a result that are named.
+const NAMED: usize = 10;
+
 /// How a report is shown.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct Show {
@@ -207,9 +210,17 @@ pub(super) fn show(
         }
     }
     let not_run = outcomes.missing.iter().filter(|trial| trial.1.is_none());
-    match not_run.count() {
-        0 => {}
-        count => tell(&format!("{count} of the trials have not been run yet")),
+    let not_run: Vec<String> = not_run.map(|(trial, _)| trial.id()).collect();
+    if !not_run.is_empty() {
+        let shown = not_run[..not_run.len().min(NAMED)].join(", ");
+        let more = match not_run.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        tell(&format!(
+            "{} of the trials have not been run yet: {shown}{more}",
+            not_run.len()
+        ));
     }
     if !outcomes.missing.is_empty() {
         tell("run `pe-lab compare` on this folder again to try the missing trials");

@@ -180,7 +180,8 @@ impl TrainArgs {
         let trials = study.trials(&tasks)?;
         let [spec] = &trials[..] else {
             return Err(LabError::Usage(format!(
-                "train runs one task with one scheme and one seed; these arguments make {} trials",
+                "train runs one task with one scheme and one seed, and these arguments make {} trials; name one scheme with --scheme \
+                 and one task with --task, and leave out --folds, which makes a task of each part",
                 trials.len()
             )));
         };

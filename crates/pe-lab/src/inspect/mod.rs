@@ -16,6 +16,7 @@ mod weights;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
+use pe_burn::PositionError;
 use pe_models::{HfConfig, PlacedScheme};
 use serde::Serialize;
 
@@ -90,7 +91,14 @@ impl Inspection {
         if let Some(like) = like {
             config = config.like(like)?;
         }
-        let mut inspection = Self::of(&config)?;
+        let mut inspection = Self::of(&config).map_err(|error| match error {
+            LabError::Position(PositionError::UnknownName { .. }) if like.is_none() => {
+                LabError::Usage(format!(
+                    "{error}; --like TYPE reads the file as one of a type that is known"
+                ))
+            }
+            other => other,
+        })?;
         if let Some(path) = weights {
             let mut groups = inspection.groups.iter();
             let rotation = groups.find_map(|group| group.rotation.as_ref());

@@ -225,6 +225,13 @@ struct Columns {
 impl Columns {
     /// The columns of these names, and the names of those that are not read.
     fn of(names: &[String], decimal_commas: bool) -> Result<(Self, Vec<String>), String> {
+        let known = NEEDED.into_iter().chain(["length", "part", "failure"]);
+        let known = known.chain(OF_STUDY.map(|(_, other)| other));
+        for name in known {
+            if names.iter().filter(|of| *of == name).count() > 1 {
+                return Err(format!("line 1 names the column `{name}` twice"));
+            }
+        }
         let own = |name: &str| names.iter().position(|of| of == name);
         let of_study = |name: &str| {
             let (_, other) = OF_STUDY.iter().find(|(of, _)| *of == name)?;
@@ -466,6 +473,7 @@ mod tests {
         scheme,task,seed,score;a,x,1,nan => line 2: => the score is `nan`
         scheme,task,seed,score;a,x,1,inf => line 2: => the score is `inf`
         scheme,task,seed,score;a,x,1, => line 2: => the score is empty
+        scheme,task,seed,score,Score;a,x,1,0.5,0.4 => line 1 => names the column `score` twice
         scheme,task,seed,score;a,x,1,good => line 2: => the score is `good`
         scheme,task,seed,score;,x,1,0.5 => line 2: => the scheme is empty
         scheme,task,seed,score;a,,1,0.5 => line 2: => the task is empty

@@ -352,7 +352,7 @@ fn cause(log: &str) -> String {
 fn memory(status: ExitStatus) -> &'static str {
     #[cfg(unix)]
     if std::os::unix::process::ExitStatusExt::signal(&status) == Some(9) {
-        return "; if the memory was full, fewer trials at a time help: --jobs 1";
+        return "; if the memory was full, fewer trials at a time help (--jobs), or a smaller batch or model";
     }
     let _ = status;
     ""

@@ -188,7 +188,7 @@ impl NextToken {
         let held_out = self.tokens.len() - self.train;
         let mut lines = vec![
             format!(
-                "{} {token}s of text, of {} different ones; predict the next {token}",
+                "{} {token}s of text; predict the next {token}, one of {}",
                 self.tokens.len(),
                 self.vocabulary
             ),

@@ -45,6 +45,20 @@ fn a_study_runs_where_no_temporary_folder_can_be_made() {
     said.says("how long it takes cannot be measured");
 }
 
+/// They are those of the study in the folder, so its schemes, steps and seeds are too.
+#[test]
+fn data_that_are_named_again_add_what_is_asked_for_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (folder.path().join("rows.csv"), folder.path().join("study"));
+    let rows = (0..60).map(|row| format!("{},{},{}\n", ["x", "y"][row % 2], row % 7, row % 5));
+    fs::write(&file, format!("label,a,b\n{}", rows.collect::<String>())).unwrap();
+    let flags = |more: &str| format!("--data {} {more}", file.display());
+    good(&flags("--schemes none,learned --seeds 1 --steps 2"), &out);
+    let (_, stderr) = good(&flags("--seeds 2"), &out);
+    stderr.says("2 of them are there already and are kept; 2 are new");
+    assert_eq!(results(&out).len(), 4);
+}
+
 #[test]
 fn seeds_schemes_and_tasks_are_added_and_nothing_is_trained_twice() {
     let folder = tempfile::tempdir().unwrap();

@@ -144,19 +144,22 @@ fn a_study_grows_by_what_is_added_and_keeps_what_was_there() {
         seeds: 2,
         schemes: 2,
         tasks: 1,
+        steps: Vec::new(),
     };
-    assert_eq!(grown.grown, [before]);
-    assert_eq!(grown.clone().grown_from(&grown, false).grown, [before]);
+    assert_eq!(grown.grown, [before.clone()]);
+    let again = grown.clone().grown_from(&grown, false);
+    assert_eq!(again.grown, [before.clone()]);
     let steps = |spec: &StudySpec| -> Vec<(String, usize)> {
         let tasks = spec.tasks.iter();
         tasks.map(|task| (task.name.clone(), task.steps)).collect()
     };
     let own = steps(&later());
     assert_eq!(steps(&grown), [("reverse".into(), 300), own[0].clone()]);
-    assert_eq!(
-        steps(&later().grown_from(&earlier, true)),
-        [own[1].clone(), own[0].clone()]
-    );
+    // Other steps take the place of those that were there, which is recorded.
+    let other = later().grown_from(&earlier, true);
+    assert_eq!(steps(&other), [own[1].clone(), own[0].clone()]);
+    let steps = earlier.tasks.clone();
+    assert_eq!(other.grown, [Grown { steps, ..before }]);
     // What is there is kept, so nothing is in the way; without the growth, something would be lost.
     assert!(grown.obstacles(&earlier).is_empty());
     assert_eq!(later().obstacles(&earlier), ["schemes", "seeds"]);

@@ -4,14 +4,21 @@ use crate::ask::Grown;
 use crate::report::summary::Summary;
 use crate::report::words::{counted, list};
 
-/// What a study had before something was added to it.
+/// What a study had before something was added to it, or its steps were changed.
 pub(super) fn grown(before: &[Grown]) -> Option<String> {
     let had = |of: &Grown| {
-        list(&[
+        let steps = of.steps.iter();
+        let steps = steps.map(|task| format!("{} on {}", task.in_words(), task.name));
+        let steps: Vec<String> = steps.collect();
+        let had = list(&[
             counted(of.seeds, "seed"),
             counted(of.schemes, "scheme"),
             counted(of.tasks, "task"),
-        ])
+        ]);
+        match steps.is_empty() {
+            true => had,
+            false => format!("{had}, with {}", list(&steps)),
+        }
     };
     let had: Vec<String> = before.iter().map(had).collect();
     (!had.is_empty()).then(|| {

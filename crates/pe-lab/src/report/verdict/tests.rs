@@ -132,12 +132,15 @@ fn what_was_added_is_said() {
         seeds,
         schemes,
         tasks: 1,
+        steps: Vec::new(),
     };
-    study.spec.grown = vec![grown(3, 1), grown(4, 2)];
+    let mut longer = grown(4, 2);
+    longer.steps.clone_from(&study.spec.tasks);
+    study.spec.grown = vec![grown(3, 1), longer];
     begins(
         &verdict(&study)[1],
         "The study was added to after it had begun, when it had 3 seeds, 1 scheme and 1 task; then 4 seeds, \
-         2 schemes and 1 task.",
+         2 schemes and 1 task, with 1500 steps on mine.",
     );
 }
 
