@@ -266,6 +266,11 @@ impl Labelled {
         }
     }
 
+    /// Whether a token is in the vocabulary, or is a number that is read as such.
+    pub fn knows(&self, word: &str) -> bool {
+        self.measured.is_some() || self.vocabulary.contains_key(word)
+    }
+
     /// The numbers of the tokens, where tokens are numbers.
     pub fn measured(&self) -> Option<&Measured> {
         self.measured.as_ref()

@@ -49,12 +49,13 @@ impl Measured {
         let measured = Self::new(table, scale);
         match measured.too_large() {
             None => Ok(measured),
-            Some((token, deviation)) => Err(Problem::Test(format!(
-                "{} is too large for f32, in which models compute, once it is divided by the deviation in training, \
-                 {deviation:.2e}",
-                shorten(&data.words[token])
-            ))),
+            Some((token, by)) => Err(Problem::Test(too_large(&data.words[token], by))),
         }
+    }
+
+    /// Whether `f32`, in which models compute, can hold a number once it is standardized.
+    fn is_held(number: f64, (mean, by): (f64, f64)) -> bool {
+        (((number - mean) / by) as f32).is_finite()
     }
 
     fn new(table: Vec<f64>, scale: Scale) -> Self {
@@ -87,10 +88,7 @@ impl Measured {
         steps.find_map(|(token, numbers)| {
             let scaled = numbers.iter().zip(&self.scale);
             let mut present = scaled.filter(|(number, _)| !number.is_nan());
-            let is_held =
-                |number: f64, mean: f64, by: f64| (((number - mean) / by) as f32).is_finite();
-            let (_, (_, by)) =
-                present.find(|(number, (mean, by))| !is_held(**number, *mean, *by))?;
+            let (_, (_, by)) = present.find(|(number, scale)| !Self::is_held(**number, **scale))?;
             Some((token, *by))
         })
     }
@@ -156,7 +154,13 @@ impl Measured {
                         .into(),
                 );
             }
-            Ok(numbers)
+            let mut scaled = numbers.iter().zip(&self.scale);
+            match scaled
+                .find(|(number, scale)| !number.is_nan() && !Self::is_held(**number, **scale))
+            {
+                None => Ok(numbers),
+                Some((_, (_, by))) => Err(too_large(word, *by)),
+            }
         });
         let steps: Vec<Vec<f64>> = steps.collect::<Result<_, String>>()?;
         Ok(self.input(steps.iter().map(Vec::as_slice)))
@@ -177,6 +181,14 @@ impl Measured {
             }
         )
     }
+}
+
+/// What is wrong with a token of which a number is too large.
+fn too_large(token: &str, by: f64) -> String {
+    format!(
+        "{} is too large for f32, in which models compute, once it is divided by the deviation in training, {by:.2e}",
+        shorten(token)
+    )
 }
 
 #[cfg(test)]
@@ -202,6 +214,8 @@ mod tests {
         assert_eq!(whole.width(), 3);
         let wrong = whole.input_of(&["1 ?"]).unwrap_err();
         wrong.says("without missing values");
+        let wrong = whole.input_of(&["1 1e39"]).unwrap_err();
+        wrong.says("`1 1e39` is too large for f32");
         assert!(of(vec![1.0]).is_err());
     }
 }

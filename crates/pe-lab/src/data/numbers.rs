@@ -27,8 +27,21 @@ pub(super) fn finite(cell: &str) -> Option<f64> {
 pub(super) fn standard(numbers: &[f64]) -> (f64, f64) {
     let count = numbers.len().max(1) as f64;
     let mean = numbers.iter().sum::<f64>() / count;
-    let variance = numbers.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / count;
-    (mean, or_one(variance.sqrt()))
+    let variance = |unit: f64| {
+        numbers
+            .iter()
+            .map(|x| ((x - mean) / unit).powi(2))
+            .sum::<f64>()
+            / count
+    };
+    let largest = numbers
+        .iter()
+        .fold(0.0, |most: f64, x| most.max((x - mean).abs()));
+    // Squares of very small and of very large numbers are 0 or infinite.
+    match variance(1.0) {
+        plain if plain.is_normal() || largest == 0.0 => (mean, or_one(plain.sqrt())),
+        _ => (mean, or_one(largest * variance(largest).sqrt())),
+    }
 }
 
 /// A deviation that numbers can be divided by.
@@ -97,6 +110,10 @@ mod tests {
         assert_eq!(standard(&[1.0, 3.0]), (2.0, 1.0));
         assert_eq!(standard(&[7.0, 7.0]), (7.0, 1.0));
         assert_eq!(standard(&[]), (0.0, 1.0));
+        // Squares of these are 0 and infinite.
+        for unit in [-600, 600].map(|power| 2.0_f64.powi(power)) {
+            assert_eq!(standard(&[unit, 3.0 * unit]), (2.0 * unit, unit));
+        }
     }
 
     fn labels(all: &[&str]) -> Vec<String> {

@@ -11,7 +11,7 @@ use super::labelled::Labelled;
 use super::numbers::finite;
 use super::open::{classes as classes_of, open, rows_of};
 use super::prediction::{ToPredict, Truth, open_answer};
-use super::quote::grouped;
+use super::quote::{grouped, shorten};
 use super::reading::{Reading, TokenKind};
 use super::rows::{Collector, Labels, Row, Rows, UNLABELLED};
 use super::sheet::Form;
@@ -177,6 +177,7 @@ fn to_predict(task: &Arc<Labelled>, found: Found) -> Result<ToPredict, Problem> 
             (false, Some(_)) => finite(label).map(Truth::Number),
         }
     };
+    notes.extend(unknown_tokens(task, &rows));
     let all = || rows.rows.iter();
     let sample = |(row, Row { tokens, .. }): (usize, &Row)| {
         let words = (tokens.iter()).map(|token| rows.words[*token as usize].as_str());
@@ -201,4 +202,24 @@ fn to_predict(task: &Arc<Labelled>, found: Found) -> Result<ToPredict, Problem> 
         names: rows.names,
         notes,
     })
+}
+
+/// What is said of tokens that are not in the vocabulary of the study; `None` where all are, and where tokens are numbers.
+fn unknown_tokens(task: &Labelled, rows: &Rows) -> Option<String> {
+    let all = rows.rows.iter().flat_map(|row| &row.tokens);
+    let all: Vec<&str> = all
+        .map(|token| rows.words[*token as usize].as_str())
+        .collect();
+    let unknown: Vec<&str> = all
+        .iter()
+        .copied()
+        .filter(|word| !task.knows(word))
+        .collect();
+    let first = unknown.first()?;
+    Some(format!(
+        "{} of the {} tokens are not in the vocabulary of the study, such as {}: all of them are read as one unknown token",
+        grouped(unknown.len()),
+        grouped(all.len()),
+        shorten(first)
+    ))
 }

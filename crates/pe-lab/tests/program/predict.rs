@@ -295,7 +295,7 @@ fn a_text_has_nothing_to_predict() {
 }
 
 #[test]
-fn labels_that_the_study_does_not_have_are_told() {
+fn labels_and_tokens_that_the_study_does_not_have_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let mut text = String::from("text,label\n");
@@ -310,11 +310,13 @@ fn labels_that_the_study_does_not_have_are_told() {
     );
     fs::write(
         folder.join("other.csv"),
-        "text,label\na0 b0 c0,even\na1 b1 c1,prime\n",
+        "text,label\na0 b0 c0,even\na1 new c1,prime\n",
     )
     .unwrap();
     let (_, said) = good(folder, "predict other.csv --study study");
     said.says("the study does not have the label of 1 row, such as `prime`");
+    said.says("1 of the 6 tokens are not in the vocabulary of the study, such as `new`");
     let (_, said) = good(folder, "predict rows.csv --study study");
     assert!(!said.contains("does not have the label"), "{said}");
+    assert!(!said.contains("vocabulary of the study"), "{said}");
 }

@@ -24,7 +24,7 @@ pub(super) use predict::to_predict;
 pub(super) use task::{About, Series};
 
 use super::error::{Problem, SHOWN};
-use super::quote::{column_called, grouped};
+use super::quote::{column_called, grouped, shorten};
 use super::reading::Reading;
 use super::sheet::Form;
 use super::times::{as_positions, steps_of};
@@ -97,6 +97,7 @@ pub(super) fn read(
     if !is_error && floor == 1.0 {
         return wrong("all rows of the test are of one class".into());
     }
+    notes.extend(only_in_test(task.table(), to_train)?);
     let tested = task.test_lengths();
     let tested: Vec<String> = tested.iter().map(usize::to_string).collect();
     notes.push(format!(
@@ -204,6 +205,34 @@ fn describe(table: &Table, how: &How, to_train: usize, window: usize) -> Vec<Str
     lines.extend(how.notes.iter().cloned());
     lines.extend(left_out(table, how));
     lines
+}
+
+/// What is said of classes that only rows of the test have; `None` where there are none.
+///
+/// # Errors
+///
+/// [`Problem::Test`] where most rows of the test are of such classes, so that there is little to learn.
+fn only_in_test(table: &Table, to_train: usize) -> Result<Option<String>, Problem> {
+    let Target::Classes { labels, of_rows } = &table.to_predict else {
+        return Ok(None);
+    };
+    let (trained, tested) = of_rows.split_at(to_train);
+    let mut known = vec![false; labels.len()];
+    trained.iter().for_each(|class| known[*class] = true);
+    let new: Vec<usize> = tested.iter().copied().filter(|of| !known[*of]).collect();
+    let Some(first) = new.first() else {
+        return Ok(None);
+    };
+    let said = format!(
+        "{} of the {} rows of the test are of a class that no row before the test has, such as {}, so no model can have learned it",
+        grouped(new.len()),
+        grouped(tested.len()),
+        shorten(&labels[*first])
+    );
+    match 2 * new.len() > tested.len() {
+        true => Err(Problem::Test(said)),
+        false => Ok(Some(said)),
+    }
 }
 
 /// The lines that are no rows, if there are any.

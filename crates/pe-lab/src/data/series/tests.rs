@@ -75,6 +75,21 @@ fn a_dash_among_numbers_makes_no_classes() {
     let data = read(&text, "").unwrap();
     assert_eq!(data.labels(), ["7", "a", "b", "c"]);
     data.says("`y` holds fewer numbers than words, such as `a` in line 2");
+    // A class of the test alone is told, and where most rows of the test have one, there is nothing to learn.
+    let late = |from: usize| {
+        target(|row| {
+            if row < from {
+                ["a", "b"][row % 2]
+            } else {
+                "new"
+            }
+            .into()
+        })
+    };
+    let data = read(&late(290), "").unwrap();
+    data.says("10 of the 60 rows of the test are of a class that no row before the test has, such as `new`");
+    let wrong = read(&late(245), "").unwrap_err();
+    wrong.says("such as `new`, so no model can have learned it");
     // A column that is no series at all.
     let words = target(|row| format!("{row}")).replace("x;y\n0;", "x;y\none;");
     let words = words.lines().map(|line| match line.split_once(';') {
