@@ -182,7 +182,7 @@ mod backend;
 mod bias;
 #[cfg(feature = "checkpoint")]
 mod checkpoint;
-mod display;
+mod config;
 mod embed;
 mod error;
 mod gate;

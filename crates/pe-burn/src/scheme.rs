@@ -28,13 +28,14 @@ use crate::bias::{
     SwinV2RelativeBias, SwinV2RelativeBiasConfig, T5RelativeBias, T5RelativeBiasConfig,
     TransformerXl, TransformerXlConfig, Tupe, TupeConfig, WeightBias,
 };
+use crate::config::init;
 use crate::embed::{
     Embed, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig,
     PositionalEncodingGenerator, PositionalEncodingGeneratorConfig, SinusoidalPositionalEncoding,
     SinusoidalPositionalEncodingConfig, Time2Vec, Time2VecConfig, Wav2Vec2PositionalConv,
     Wav2Vec2PositionalConvConfig,
 };
-use crate::error::{PositionError, expect, init};
+use crate::error::{PositionError, expect};
 use crate::gate::{ForgetGate, Fox, FoxConfig};
 use crate::positional::{NoPositions, Positional, acts_at};
 use crate::positions::{Axes, Positions};

@@ -11,7 +11,8 @@ use super::Bias;
 use super::augment::{augment, check_sides};
 use super::distances::Distances;
 use crate::backend::memory::check_room;
-use crate::error::{PositionError, check_size, module};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_size};
 use crate::positions::Positions;
 use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::tensor::cast;
@@ -28,33 +29,26 @@ pub enum AlibiShape {
     HalfStep,
 }
 
-/// The configuration of an [`Alibi`].
-///
-/// As data (JSON, TOML) only `heads` is required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AlibiConfig {
-    /// The number of heads, at least 1.
-    pub heads: usize,
+config! {
+    /// The configuration of an [`Alibi`].
+    ///
+    /// As data (JSON, TOML) only `heads` is required, and an unknown field is an error.
+    #[derive(Eq)]
+    pub struct AlibiConfig {
+        /// The number of heads, at least 1.
+        heads: usize,
+    }
+
+    /// The paper's biases for a number of heads.
+    new;
+
     /// The distance that counts for keys to the right. Default: the same as to the left.
-    #[serde(default)]
-    pub shape: AlibiShape,
+    shape: AlibiShape = AlibiShape::default(),
+    /// Sets the distance that counts for keys to the right.
+    with_shape;
 }
 
 impl AlibiConfig {
-    /// The paper's biases for a number of heads.
-    pub fn new(heads: usize) -> Self {
-        Self {
-            heads,
-            shape: AlibiShape::default(),
-        }
-    }
-
-    /// Sets the distance that counts for keys to the right.
-    pub fn with_shape(self, shape: AlibiShape) -> Self {
-        Self { shape, ..self }
-    }
-
     /// Builds the module on `device`.
     ///
     /// # Errors

@@ -4,13 +4,13 @@ use alloc::format;
 
 use burn::module::{Initializer, Module, Param};
 use burn::tensor::{Device, Tensor};
-use serde::{Deserialize, Serialize};
 
 use super::WeightBias;
 use super::distances::{Distances, of_pairs};
 use super::table::{check_table, gather};
 use crate::backend::memory::check_room;
-use crate::error::{PositionError, check_number, check_size, module};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_number, check_size};
 use crate::positions::{Lookup, Positions};
 use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::tensor::dequantized;
@@ -18,37 +18,28 @@ use crate::tensor::dequantized;
 /// The largest `max_len`: the table has a row for every distance up to it, on both sides.
 const MAX_LEN: usize = 1 << 20;
 
-/// The configuration of an [`Erpe`].
-///
-/// As data (JSON, TOML) only `heads` and `max_len` are required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ErpeConfig {
-    /// The number of heads, at least 1.
-    pub heads: usize,
-    /// The length of the longest sequence, at least 1 and at most 2^20. It is a hard limit: the table ends at a distance of
-    /// `max_len − 1`.
-    pub max_len: usize,
+config! {
+    /// The configuration of an [`Erpe`].
+    ///
+    /// As data (JSON, TOML) only `heads` and `max_len` are required, and an unknown field is an error.
+    pub struct ErpeConfig {
+        /// The number of heads, at least 1.
+        heads: usize,
+        /// The length of the longest sequence, at least 1 and at most 2^20. It is a hard limit: the table ends at a distance of
+        /// `max_len − 1`.
+        max_len: usize,
+    }
+
+    /// The paper's encoding for series of up to `max_len` tokens.
+    new;
+
     /// The initial numbers. Default: 0, as in the authors' code.
-    #[serde(default = "super::table::zeros")]
-    pub init: Initializer,
+    init: Initializer = super::table::zeros(),
+    /// Sets the initial numbers.
+    with_init;
 }
 
 impl ErpeConfig {
-    /// The paper's encoding for series of up to `max_len` tokens.
-    pub fn new(heads: usize, max_len: usize) -> Self {
-        Self {
-            heads,
-            max_len,
-            init: super::table::zeros(),
-        }
-    }
-
-    /// Sets the initial numbers.
-    pub fn with_init(self, init: Initializer) -> Self {
-        Self { init, ..self }
-    }
-
     /// Builds the module on `device`.
     ///
     /// # Errors

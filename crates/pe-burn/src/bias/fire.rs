@@ -4,12 +4,12 @@ use burn::module::{Module, Param};
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, FloatDType, Tensor};
-use serde::{Deserialize, Serialize};
 
 use super::Bias;
 use super::distances::Distances;
 use crate::backend::memory::{check_room, check_room_on};
-use crate::error::{PositionError, check_positive, check_size, module};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_positive, check_size};
 use crate::positions::Positions;
 use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::tensor::{cast, compute_dtype, dequantized};
@@ -17,64 +17,36 @@ use crate::tensor::{cast, compute_dtype, dequantized};
 /// Avoids 0/0 where both logarithms are 0.
 const EPSILON: f64 = 1e-6;
 
-/// The configuration of a [`Fire`].
-///
-/// As data (JSON, TOML) only `heads` is required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FireConfig {
-    /// The number of heads, at least 1.
-    pub heads: usize,
+config! {
+    /// The configuration of a [`Fire`].
+    ///
+    /// As data (JSON, TOML) only `heads` is required, and an unknown field is an error.
+    pub struct FireConfig {
+        /// The number of heads, at least 1.
+        heads: usize,
+    }
+
+    /// The paper's function for a number of heads; every option at its default.
+    new;
+
     /// The hidden width of the network that maps a distance to a bias per head, at least 1. Default: 32.
-    #[serde(default = "default_hidden")]
-    pub hidden: usize,
+    hidden: usize = 32,
+    /// Sets the width of the network.
+    with_hidden;
+
     /// The initial value of `c`, above 0. Default: 0.1.
-    #[serde(default = "default_c")]
-    pub c: f64,
+    c: f64 = 0.1,
+    /// Sets the initial value of `c`.
+    with_c;
+
     /// The initial value of `L`, above 0. For queries before position `L`, distances are normalized by
     /// `L` and not by the position of the query. Default: 512.
-    #[serde(default = "default_threshold")]
-    pub threshold: f64,
-}
-
-fn default_hidden() -> usize {
-    32
-}
-
-fn default_c() -> f64 {
-    0.1
-}
-
-fn default_threshold() -> f64 {
-    512.0
+    threshold: f64 = 512.0,
+    /// Sets the initial value of `L`.
+    with_threshold;
 }
 
 impl FireConfig {
-    /// The paper's function for a number of heads; every option at its default.
-    pub fn new(heads: usize) -> Self {
-        Self {
-            heads,
-            hidden: default_hidden(),
-            c: default_c(),
-            threshold: default_threshold(),
-        }
-    }
-
-    /// Sets the width of the network.
-    pub fn with_hidden(self, hidden: usize) -> Self {
-        Self { hidden, ..self }
-    }
-
-    /// Sets the initial value of `c`.
-    pub fn with_c(self, c: f64) -> Self {
-        Self { c, ..self }
-    }
-
-    /// Sets the initial value of `L`.
-    pub fn with_threshold(self, threshold: f64) -> Self {
-        Self { threshold, ..self }
-    }
-
     /// Builds the module on `device`.
     ///
     /// # Errors

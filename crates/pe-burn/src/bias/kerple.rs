@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::Bias;
 use super::distances::Distances;
 use crate::backend::memory::check_room;
-use crate::error::{PositionError, check_size, module};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_size};
 use crate::positions::Positions;
 use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::tensor::{cast, compute_dtype, dequantized};
@@ -28,33 +29,26 @@ pub enum KerpleShape {
     Power,
 }
 
-/// The configuration of a [`Kerple`].
-///
-/// As data (JSON, TOML) only `heads` is required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct KerpleConfig {
-    /// The number of heads, at least 1.
-    pub heads: usize,
+config! {
+    /// The configuration of a [`Kerple`].
+    ///
+    /// As data (JSON, TOML) only `heads` is required, and an unknown field is an error.
+    #[derive(Eq)]
+    pub struct KerpleConfig {
+        /// The number of heads, at least 1.
+        heads: usize,
+    }
+
+    /// The logarithmic kernel for a number of heads.
+    new;
+
     /// The kernel. Default: logarithmic.
-    #[serde(default)]
-    pub shape: KerpleShape,
+    shape: KerpleShape = KerpleShape::default(),
+    /// Sets the kernel.
+    with_shape;
 }
 
 impl KerpleConfig {
-    /// The logarithmic kernel for a number of heads.
-    pub fn new(heads: usize) -> Self {
-        Self {
-            heads,
-            shape: KerpleShape::default(),
-        }
-    }
-
-    /// Sets the kernel.
-    pub fn with_shape(self, shape: KerpleShape) -> Self {
-        Self { shape, ..self }
-    }
-
     /// Builds the module on `device`.
     ///
     /// # Errors

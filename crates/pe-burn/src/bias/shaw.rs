@@ -4,14 +4,14 @@ use alloc::format;
 
 use burn::module::{Initializer, Module, Param};
 use burn::tensor::{Device, IndexingUpdateOp, Tensor};
-use serde::{Deserialize, Serialize};
 
 use super::ScoreBias;
 use super::content::{Sizes, check_scores, of_heads, pick, score_bias};
 use super::distances::Distances;
 use super::table::{check_table, small};
 use crate::backend::memory::check_room;
-use crate::error::{PositionError, check_number, check_size, module};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_number, check_size};
 use crate::positions::{Lookup, Positions};
 use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::tensor::{cast, check_device, compute_dtype, dequantized};
@@ -22,44 +22,40 @@ const MAX_CLIP: usize = 1 << 20;
 /// What is wrong with times.
 const WHAT: &str = "Shaw's table of distances";
 
-/// The configuration of a [`Shaw`].
-///
-/// As data (JSON, TOML) only `d_head` is required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ShawConfig {
-    /// The width of a head, at least 1.
-    pub d_head: usize,
-    /// The largest distance to the left that has a vector of its own; all farther keys share it. Default: 16.
-    #[serde(default = "default_clip")]
-    pub left: usize,
-    /// The largest distance to the right that has a vector of its own. Default: 16.
-    #[serde(default = "default_clip")]
-    pub right: usize,
-    /// Whether there is a second table, for [`values`](Shaw::values). Default: false.
-    #[serde(default)]
-    pub values: bool,
-    /// The initial vectors. Default: N(0, 0.02).
-    #[serde(default = "super::table::small")]
-    pub init: Initializer,
-}
+config! {
+    /// The configuration of a [`Shaw`].
+    ///
+    /// As data (JSON, TOML) only `d_head` is required, and an unknown field is an error.
+    pub struct ShawConfig {
+        /// The width of a head, at least 1.
+        d_head: usize,
+    }
 
-fn default_clip() -> usize {
-    16
+    /// The paper's clipping distance, 16, for heads of width `d_head`, with a table for keys alone.
+    new;
+
+    /// The largest distance to the left that has a vector of its own; all farther keys share it. Default: 16.
+    left: usize = 16,
+    /// Sets the largest distance to the left that has a vector of its own.
+    with_left;
+
+    /// The largest distance to the right that has a vector of its own. Default: 16.
+    right: usize = 16,
+    /// Sets the largest distance to the right that has a vector of its own.
+    with_right;
+
+    /// Whether there is a second table, for [`values`](Shaw::values). Default: false.
+    values: bool = false,
+    /// Sets whether there is a table for values too.
+    with_values;
+
+    /// The initial vectors. Default: N(0, 0.02).
+    init: Initializer = small(),
+    /// Sets the initial vectors.
+    with_init;
 }
 
 impl ShawConfig {
-    /// The paper's clipping distance, 16, for heads of width `d_head`, with a table for keys alone.
-    pub fn new(d_head: usize) -> Self {
-        Self {
-            d_head,
-            left: default_clip(),
-            right: default_clip(),
-            values: false,
-            init: small(),
-        }
-    }
-
     /// Sets the clipping distance to both sides, the paper's `k`.
     pub fn with_clip(self, clip: usize) -> Self {
         Self {
@@ -67,26 +63,6 @@ impl ShawConfig {
             right: clip,
             ..self
         }
-    }
-
-    /// Sets the largest distance to the left that has a vector of its own.
-    pub fn with_left(self, left: usize) -> Self {
-        Self { left, ..self }
-    }
-
-    /// Sets the largest distance to the right that has a vector of its own.
-    pub fn with_right(self, right: usize) -> Self {
-        Self { right, ..self }
-    }
-
-    /// Sets whether there is a table for values too.
-    pub fn with_values(self, values: bool) -> Self {
-        Self { values, ..self }
-    }
-
-    /// Sets the initial vectors.
-    pub fn with_init(self, init: Initializer) -> Self {
-        Self { init, ..self }
     }
 
     /// Builds the module on `device`.

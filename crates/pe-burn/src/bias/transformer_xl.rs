@@ -6,88 +6,59 @@ use alloc::vec::Vec;
 use burn::module::{Initializer, Module, Param};
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::{Device, FloatDType, Tensor};
-use serde::{Deserialize, Serialize};
 
 use super::ScoreBias;
 use super::content::{Sizes, check_scores, score_bias};
 use super::distances::shifted;
 use super::table::small;
 use crate::backend::memory::check_room;
-use crate::error::{PositionError, check_number, module};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_number};
 use crate::layout::{Layout, share_of_heads};
 use crate::positions::{Lookup, Positions, Rows};
 use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::spectrum::buffer::{RowBuffer, RowSource};
-use crate::spectrum::{Spectrum, default_base};
+use crate::spectrum::{DEFAULT_BASE, Spectrum};
 use crate::tensor::dequantized;
 
-/// The configuration of a [`TransformerXl`].
-///
-/// As data (JSON, TOML) only `d_model` and `heads` are required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TransformerXlConfig {
-    /// The width of the model and of the sinusoids: even, and a multiple of `heads`.
-    pub d_model: usize,
-    /// The number of heads, at least 1.
-    pub heads: usize,
+config! {
+    /// The configuration of a [`TransformerXl`].
+    ///
+    /// As data (JSON, TOML) only `d_model` and `heads` are required, and an unknown field is an error.
+    pub struct TransformerXlConfig {
+        /// The width of the model and of the sinusoids: even, and a multiple of `heads`.
+        d_model: usize,
+        /// The number of heads, at least 1.
+        heads: usize,
+    }
+
+    /// The paper's positions for a model of width `d_model`; every option at its default.
+    new;
+
     /// The base of the wavelengths, finite and greater than 1. Default: 10 000.
-    #[serde(default = "default_base")]
-    pub base: f64,
+    base: f64 = DEFAULT_BASE,
+    /// Sets the base of the wavelengths.
+    with_base;
+
     /// Which column of the sinusoids holds which sine and cosine: halves in Transformer-XL, interleaved in
     /// Conformers. Default: halves.
-    #[serde(default = "default_layout")]
-    pub layout: Layout,
+    layout: Layout = Layout::Halves,
+    /// Sets the layout of the sinusoids.
+    with_layout;
+
     /// The number of distances that the buffer of sinusoids starts with; it grows when it is used past
     /// them. Default: 512.
-    #[serde(default = "default_max_len")]
-    pub max_len: usize,
+    max_len: usize = 512,
+    /// Sets the number of distances that the buffer starts with, at least 1.
+    with_max_len;
+
     /// The initial `u` and `v`. Default: N(0, 0.02).
-    #[serde(default = "super::table::small")]
-    pub init: Initializer,
-}
-
-fn default_layout() -> Layout {
-    Layout::Halves
-}
-
-fn default_max_len() -> usize {
-    512
+    init: Initializer = small(),
+    /// Sets the initial `u` and `v`.
+    with_init;
 }
 
 impl TransformerXlConfig {
-    /// The paper's positions for a model of width `d_model`; every option at its default.
-    pub fn new(d_model: usize, heads: usize) -> Self {
-        Self {
-            d_model,
-            heads,
-            base: default_base(),
-            layout: default_layout(),
-            max_len: default_max_len(),
-            init: small(),
-        }
-    }
-
-    /// Sets the base of the wavelengths.
-    pub fn with_base(self, base: f64) -> Self {
-        Self { base, ..self }
-    }
-
-    /// Sets the layout of the sinusoids.
-    pub fn with_layout(self, layout: Layout) -> Self {
-        Self { layout, ..self }
-    }
-
-    /// Sets the number of distances that the buffer starts with, at least 1.
-    pub fn with_max_len(self, max_len: usize) -> Self {
-        Self { max_len, ..self }
-    }
-
-    /// Sets the initial `u` and `v`.
-    pub fn with_init(self, init: Initializer) -> Self {
-        Self { init, ..self }
-    }
-
     /// Builds the module on `device`.
     ///
     /// # Errors

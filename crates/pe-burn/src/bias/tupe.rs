@@ -5,69 +5,51 @@ use alloc::format;
 use burn::module::{Initializer, Module};
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::{DType, Device, Tensor};
-use serde::{Deserialize, Serialize};
 
 use super::content::{Sizes, score_bias};
 use super::distances::of_pairs;
 use super::t5::{T5RelativeBias, T5RelativeBiasConfig};
 use super::{Bias, ScoreBias};
 use crate::backend::memory::check_room;
+use crate::config::{config, module};
 use crate::embed::{LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig};
-use crate::error::{PositionError, check_width, module};
+use crate::error::{PositionError, check_width};
 use crate::layout::share_of_heads;
 use crate::positions::Positions;
 use crate::sizes::{ModelSizes, SchemeConfig};
 
-/// The configuration of a [`Tupe`].
-///
-/// As data (JSON, TOML) only `d_model`, `heads` and `max_len` are required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TupeConfig {
-    /// The width of the model, a multiple of `heads`.
-    pub d_model: usize,
-    /// The number of heads, at least 1.
-    pub heads: usize,
-    /// The number of positions, at least 1. It is a hard limit: there is no vector past it.
-    pub max_len: usize,
+config! {
+    /// The configuration of a [`Tupe`].
+    ///
+    /// As data (JSON, TOML) only `d_model`, `heads` and `max_len` are required, and an unknown field is an error.
+    pub struct TupeConfig {
+        /// The width of the model, a multiple of `heads`.
+        d_model: usize,
+        /// The number of heads, at least 1.
+        heads: usize,
+        /// The number of positions, at least 1. It is a hard limit: there is no vector past it.
+        max_len: usize,
+    }
+
+    /// TUPE-A, with absolute positions alone; every option at its default.
+    new;
+
     /// For TUPE-R: the bias of distances that is added, of as many heads. Default: none, which is TUPE-A.
-    #[serde(default)]
-    pub relative: Option<T5RelativeBiasConfig>,
+    relative: Option<T5RelativeBiasConfig> = None;
+
     /// The initial vectors of the positions. Default: N(0, 1), the size that the layer normalization of the authors' code
     /// gives to them.
-    #[serde(default = "unit")]
-    pub init: Initializer,
-}
-
-fn unit() -> Initializer {
-    Initializer::Normal {
-        mean: 0.0,
-        std: 1.0,
-    }
+    init: Initializer = Initializer::Normal { mean: 0.0, std: 1.0 },
+    /// Sets the initial vectors of the positions.
+    with_init;
 }
 
 impl TupeConfig {
-    /// TUPE-A, with absolute positions alone; every option at its default.
-    pub fn new(d_model: usize, heads: usize, max_len: usize) -> Self {
-        Self {
-            d_model,
-            heads,
-            max_len,
-            relative: None,
-            init: unit(),
-        }
-    }
-
     /// Sets the bias of distances that is added, as in TUPE-R. The paper's is T5's,
     /// [`T5RelativeBiasConfig::new`].
     pub fn with_relative(self, relative: T5RelativeBiasConfig) -> Self {
         let relative = Some(relative);
         Self { relative, ..self }
-    }
-
-    /// Sets the initial vectors of the positions.
-    pub fn with_init(self, init: Initializer) -> Self {
-        Self { init, ..self }
     }
 
     /// Builds the module on `device`.

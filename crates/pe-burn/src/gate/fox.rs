@@ -7,13 +7,13 @@ use burn::module::{Initializer, Module};
 use burn::nn::Linear;
 use burn::tensor::activation::log_sigmoid;
 use burn::tensor::{Device, Tensor};
-use serde::{Deserialize, Serialize};
 
 use super::ForgetGate;
 use crate::backend::memory::check_room;
 use crate::bias::augment::{augment_by_sum, check_sides};
 use crate::bias::table::small;
-use crate::error::{PositionError, check_size, check_width, module, of_layer};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_size, check_width, of_layer};
 use crate::layout::share_of_heads;
 use crate::positional::Positional;
 use crate::positions::Axes;
@@ -21,44 +21,34 @@ use crate::rotate::{RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Ro
 use crate::sizes::SchemeConfig;
 use crate::tensor::{cast, check_device, compute_dtype, dequantized};
 
-/// The configuration of a [`Fox`].
-///
-/// As data (JSON, TOML) `d_model`, `heads` and `layers` are required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FoxConfig {
-    /// The width of a token's vector, a multiple of `heads`.
-    pub d_model: usize,
-    /// The number of heads, each of which has a gate.
-    pub heads: usize,
-    /// The number of layers of the model, each of which has gates of its own.
-    pub layers: usize,
+config! {
+    /// The configuration of a [`Fox`].
+    ///
+    /// As data (JSON, TOML) `d_model`, `heads` and `layers` are required, and an unknown field is an error.
+    pub struct FoxConfig {
+        /// The width of a token's vector, a multiple of `heads`.
+        d_model: usize,
+        /// The number of heads, each of which has a gate.
+        heads: usize,
+        /// The number of layers of the model, each of which has gates of its own.
+        layers: usize,
+    }
+
+    /// The paper's gates for `layers` layers; every option at its default.
+    new;
+
     /// The initial weights of the gates. Default: N(0, 0.02), as in the authors' code. Their biases start at 0, so that
     /// half of what came before is forgotten at each token.
-    #[serde(default = "small")]
-    pub init: Initializer,
+    init: Initializer = small(),
+    /// Sets the initial weights of the gates.
+    with_init;
+
     /// How queries and keys are rotated besides. Default: not at all, with which the paper's models are best.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rotary: Option<RotaryPositionalEncodingConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rotary: Option<RotaryPositionalEncodingConfig> = None;
 }
 
 impl FoxConfig {
-    /// The paper's gates for `layers` layers; every option at its default.
-    pub fn new(d_model: usize, heads: usize, layers: usize) -> Self {
-        Self {
-            d_model,
-            heads,
-            layers,
-            init: small(),
-            rotary: None,
-        }
-    }
-
-    /// Sets the initial weights of the gates.
-    pub fn with_init(self, init: Initializer) -> Self {
-        Self { init, ..self }
-    }
-
     /// Sets how queries and keys are rotated besides. The authors' models with RoPE have a base of 500 000 and the layout
     /// of [halves](crate::Layout::Halves).
     pub fn with_rotary(self, rotary: RotaryPositionalEncodingConfig) -> Self {

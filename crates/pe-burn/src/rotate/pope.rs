@@ -5,71 +5,50 @@ use alloc::vec;
 use burn::module::{Initializer, Module, Param};
 use burn::tensor::activation::log_sigmoid;
 use burn::tensor::{Device, FloatDType, Tensor};
-use serde::{Deserialize, Serialize};
 
 use super::{Rotate, lookup};
 use crate::backend::memory::check_room;
-use crate::error::{PositionError, check_size, check_width, module};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_size, check_width};
 use crate::layout::Layout;
 use crate::positions::Positions;
 use crate::sizes::{ModelSizes, SchemeConfig};
-use crate::spectrum::buffer::{RowBuffer, default_max_len};
-use crate::spectrum::{Spectrum, default_base};
+use crate::spectrum::buffer::{DEFAULT_MAX_LEN, RowBuffer};
+use crate::spectrum::{DEFAULT_BASE, Spectrum};
 use crate::tensor::{cast, compute_dtype, dequantized};
 
-/// The configuration of a [`Pope`].
-///
-/// As data (JSON, TOML) only `d_head` and `heads` are required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PopeConfig {
-    /// The width of a head, at least 1. Every column turns on its own, so it may be odd.
-    pub d_head: usize,
-    /// The number of heads of the keys, each of which has phases of its own. Queries may have other numbers of heads.
-    pub heads: usize,
+config! {
+    /// The configuration of a [`Pope`].
+    ///
+    /// As data (JSON, TOML) only `d_head` and `heads` are required, and an unknown field is an error.
+    pub struct PopeConfig {
+        /// The width of a head, at least 1. Every column turns on its own, so it may be odd.
+        d_head: usize,
+        /// The number of heads of the keys, each of which has phases of its own. Queries may have other numbers of heads.
+        heads: usize,
+    }
+
+    /// The paper's embedding of `heads` heads of keys, each `d_head` wide; every option at its default.
+    new;
+
     /// The wavelengths go from 2π to nearly 2π · base; finite and greater than 1. Default: 10 000.
-    #[serde(default = "default_base")]
-    pub base: f64,
+    base: f64 = DEFAULT_BASE,
+    /// Sets the base of the wavelengths, finite and greater than 1.
+    with_base;
+
     /// How many rows the buffer has from the start. It grows when more are needed. Default: 5000.
-    #[serde(default = "default_max_len")]
-    pub max_len: usize,
+    max_len: usize = DEFAULT_MAX_LEN,
+    /// Sets how many rows the buffer has from the start.
+    with_max_len;
+
     /// The initial phases, in radians. Default: 0, with which the paper's models extrapolate best; its other choice is
     /// uniform from −2π to 0.
-    #[serde(default = "zeros")]
-    pub init: Initializer,
-}
-
-fn zeros() -> Initializer {
-    Initializer::Zeros
+    init: Initializer = Initializer::Zeros,
+    /// Sets the initial phases.
+    with_init;
 }
 
 impl PopeConfig {
-    /// The paper's embedding of `heads` heads of keys, each `d_head` wide; every option at its default.
-    pub fn new(d_head: usize, heads: usize) -> Self {
-        Self {
-            d_head,
-            heads,
-            base: default_base(),
-            max_len: default_max_len(),
-            init: zeros(),
-        }
-    }
-
-    /// Sets the base of the wavelengths, finite and greater than 1.
-    pub fn with_base(self, base: f64) -> Self {
-        Self { base, ..self }
-    }
-
-    /// Sets how many rows the buffer has from the start.
-    pub fn with_max_len(self, max_len: usize) -> Self {
-        Self { max_len, ..self }
-    }
-
-    /// Sets the initial phases.
-    pub fn with_init(self, init: Initializer) -> Self {
-        Self { init, ..self }
-    }
-
     /// The frequencies of the columns, highest first: `base^(−c/d_head)`.
     ///
     /// # Errors

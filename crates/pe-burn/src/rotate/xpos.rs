@@ -4,16 +4,16 @@ use alloc::format;
 
 use burn::module::Module;
 use burn::tensor::{DType, Device, Tensor};
-use serde::{Deserialize, Serialize};
 
 use super::turn::{rotate, rotate_heads};
 use super::{Rotate, lookup, packed};
-use crate::error::{PositionError, check_number, module};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_number};
 use crate::layout::{Layout, Turn, check_rotary_dim};
 use crate::positions::{Lookup, Positions};
 use crate::sizes::{ModelSizes, SchemeConfig};
-use crate::spectrum::buffer::{RowBuffer, RowSource, default_max_len};
-use crate::spectrum::{Spectrum, default_base};
+use crate::spectrum::buffer::{DEFAULT_MAX_LEN, RowBuffer, RowSource};
+use crate::spectrum::{DEFAULT_BASE, Spectrum};
 use crate::tensor::compute_dtype;
 
 /// γ of §3.2 of the paper: the decay of the slowest pairs relative to the fastest.
@@ -24,71 +24,47 @@ const GAMMA: f64 = 0.4;
 const MAX_EXPONENT: f64 = 80.0;
 const MAX_EXPONENT_F16: f64 = 9.0;
 
-/// The configuration of an [`XPosPositionalEncoding`].
-///
-/// As data (JSON, TOML) only `d_head` is required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct XPosPositionalEncodingConfig {
-    /// The width of a head, at least 2.
-    pub d_head: usize,
+config! {
+    /// The configuration of an [`XPosPositionalEncoding`].
+    ///
+    /// As data (JSON, TOML) only `d_head` is required, and an unknown field is an error.
+    pub struct XPosPositionalEncodingConfig {
+        /// The width of a head, at least 2.
+        d_head: usize,
+    }
+
+    /// The paper's encoding for heads of width `d_head`; every option at its default.
+    new;
+
     /// The number of rows that the buffers start with; they grow when they are used past them.
     /// Default: 5000.
-    #[serde(default = "default_max_len")]
-    pub max_len: usize,
+    max_len: usize = DEFAULT_MAX_LEN,
+    /// Sets the number of rows that the buffers start with, at least 1.
+    with_max_len;
+
     /// The wavelengths go from 2π to 2π · base; finite and greater than 1. Default: 10 000.
-    #[serde(default = "default_base")]
-    pub base: f64,
+    base: f64 = DEFAULT_BASE,
+    /// Sets the base of the wavelengths, finite and greater than 1.
+    with_base;
+
     /// Which columns make a pair. Default: interleaved.
-    #[serde(default)]
-    pub layout: Layout,
+    layout: Layout = Layout::default(),
+    /// Sets which columns make a pair.
+    with_layout;
+
     /// The number of positions in which the fastest pairs decay to γ/(1 + γ) = 0.29; above 0.
     /// Default: 512.
-    #[serde(default = "default_scale_base")]
-    pub scale_base: f64,
+    scale_base: f64 = 512.0,
+    /// Sets the number of positions in which the fastest pairs decay to 0.29.
+    with_scale_base;
+
     /// The number of columns of a head that are rotated and decay, which are the first ones: even, from 2 to `d_head`; ζ and
     /// the wavelengths are those of a head of this width. Default: all of them, for which `d_head` must be even.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rotary_dim: Option<usize>,
-}
-
-fn default_scale_base() -> f64 {
-    512.0
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rotary_dim: Option<usize> = None;
 }
 
 impl XPosPositionalEncodingConfig {
-    /// The paper's encoding for heads of width `d_head`; every option at its default.
-    pub fn new(d_head: usize) -> Self {
-        Self {
-            d_head,
-            max_len: default_max_len(),
-            base: default_base(),
-            layout: Layout::default(),
-            scale_base: default_scale_base(),
-            rotary_dim: None,
-        }
-    }
-
-    /// Sets the number of rows that the buffers start with, at least 1.
-    pub fn with_max_len(self, max_len: usize) -> Self {
-        Self { max_len, ..self }
-    }
-
-    /// Sets the base of the wavelengths, finite and greater than 1.
-    pub fn with_base(self, base: f64) -> Self {
-        Self { base, ..self }
-    }
-
-    /// Sets which columns make a pair.
-    pub fn with_layout(self, layout: Layout) -> Self {
-        Self { layout, ..self }
-    }
-
-    /// Sets the number of positions in which the fastest pairs decay to 0.29.
-    pub fn with_scale_base(self, scale_base: f64) -> Self {
-        Self { scale_base, ..self }
-    }
-
     /// Sets the number of columns of a head that are rotated and decay.
     ///
     /// ```

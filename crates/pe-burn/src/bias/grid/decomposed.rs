@@ -8,7 +8,6 @@ use alloc::vec::Vec;
 
 use burn::module::{Initializer, Module, Param};
 use burn::tensor::{Bool, Device, Tensor, TensorData};
-use serde::{Deserialize, Serialize};
 
 use super::window::{Cells, cells, check_window};
 use crate::backend::memory::check_room;
@@ -17,43 +16,35 @@ use crate::bias::content::{Sizes, pick, score_bias};
 use crate::bias::table::zeros;
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::{CheckpointError, parameter};
-use crate::error::{PositionError, check_size, module};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_size};
 use crate::interpolate::linear;
 use crate::positions::{Axes, Positions};
 use crate::sizes::SchemeConfig;
 use crate::tensor::{dequantized, indices_in};
 
-/// The configuration of a [`DecomposedRelativeBias`].
-///
-/// As data (JSON, TOML) `d_head` and `window` are required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DecomposedRelativeBiasConfig {
-    /// The width of a head, at least 1.
-    pub d_head: usize,
-    /// The height and the width of the grid that the tables are for, at least 1 each: the larger one of
-    /// queries and keys.
-    pub window: [usize; 2],
+config! {
+    /// The configuration of a [`DecomposedRelativeBias`].
+    ///
+    /// As data (JSON, TOML) `d_head` and `window` are required, and an unknown field is an error.
+    pub struct DecomposedRelativeBiasConfig {
+        /// The width of a head, at least 1.
+        d_head: usize,
+        /// The height and the width of the grid that the tables are for, at least 1 each: the larger one of
+        /// queries and keys.
+        window: [usize; 2],
+    }
+
+    /// Tables for heads of width `d_head` and a grid of `[height, width]`; every option at its default.
+    new;
+
     /// The initial vectors. Default: zeros, as in SAM.
-    #[serde(default = "crate::bias::table::zeros")]
-    pub init: Initializer,
+    init: Initializer = zeros(),
+    /// Sets the initial vectors.
+    with_init;
 }
 
 impl DecomposedRelativeBiasConfig {
-    /// Tables for heads of width `d_head` and a grid of `[height, width]`; every option at its default.
-    pub fn new(d_head: usize, window: [usize; 2]) -> Self {
-        Self {
-            d_head,
-            window,
-            init: zeros(),
-        }
-    }
-
-    /// Sets the initial vectors.
-    pub fn with_init(self, init: Initializer) -> Self {
-        Self { init, ..self }
-    }
-
     /// Builds the module on `device`.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ use crate::bias::distances::of_pairs;
 use crate::bias::table::{check_table, gather};
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::{CheckpointError, parameter};
-use crate::display::one_line;
+use crate::config::one_line;
 use crate::error::{PositionError, check_size};
 use crate::positions::{Axes, Positions};
 use crate::sizes::SchemeConfig;
