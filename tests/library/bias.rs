@@ -4,7 +4,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor};
 use pe_burn::{
     AlibiConfig, AlibiShape, Bias, Embed, FireConfig, KerpleConfig, KerpleShape, PositionalConfig,
-    PositionalScheme, Positions, ScoreBias, T5RelativeBiasConfig,
+    PositionalScheme, Positions, ScoreBias, T5RelativeBiasConfig, Tokens,
 };
 use pe_tests::devices;
 
@@ -17,11 +17,7 @@ fn scheme(name: &str, device: &Device) -> PositionalScheme {
     config.init(device)
 }
 
-fn bias(
-    scheme: &PositionalScheme,
-    queries: (&Positions, usize),
-    keys: (&Positions, usize),
-) -> Tensor<4> {
+fn bias(scheme: &PositionalScheme, queries: Tokens, keys: Tokens) -> Tensor<4> {
     scheme.bias(queries, keys).unwrap()
 }
 

@@ -5,7 +5,7 @@ use burn::tensor::{Device, Tensor};
 use pe_burn::{
     AlibiConfig, Bias, Embed, Layout, PositionError, Positional, Positions,
     RotaryPositionalEncodingConfig, Rotate, RotateByRows, SinusoidalPositionalEncodingConfig,
-    Spectrum,
+    Spectrum, Tokens,
 };
 use pe_encoder::EncoderConfig;
 use pe_tests::devices;
@@ -68,8 +68,8 @@ struct Constant {
 impl Bias for Constant {
     fn try_bias(
         &self,
-        (_, queries): (&Positions, usize),
-        (_, keys): (&Positions, usize),
+        (_, queries): Tokens,
+        (_, keys): Tokens,
     ) -> Result<Tensor<4>, PositionError> {
         Ok(Tensor::full(
             [1, self.heads, queries, keys],

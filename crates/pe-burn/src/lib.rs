@@ -210,8 +210,8 @@ pub use backend::exp;
 #[doc(hidden)] // for pe-lab
 pub use backend::memory::room;
 pub use bias::{
-    Alibi, AlibiConfig, AlibiShape, Bias, Fire, FireConfig, HiddenBias, Kerple, KerpleConfig,
-    KerpleShape, ScoreBias, T5RelativeBias, T5RelativeBiasConfig, WeightBias,
+    Alibi, AlibiConfig, AlibiShape, Bias, Fire, FireConfig, Heads, HiddenBias, Kerple,
+    KerpleConfig, KerpleShape, ScoreBias, T5RelativeBias, T5RelativeBiasConfig, WeightBias,
 };
 #[cfg(feature = "checkpoint")]
 pub use checkpoint::CheckpointError;
@@ -223,7 +223,9 @@ pub use error::PositionError;
 pub use gate::ForgetGate;
 pub use layout::{Layout, convert_heads, convert_layout};
 pub use positional::{NoPositions, Positional};
-pub use positions::{Axes, Coordinates, Grid, MAX_POSITION, Positions, RandomizedPositions};
+pub use positions::{
+    Axes, Coordinates, Grid, MAX_POSITION, Positions, RandomizedPositions, Tokens,
+};
 pub use rotate::{
     RopeScaling, RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate, RotateByRows,
     XPosPositionalEncoding, XPosPositionalEncodingConfig,

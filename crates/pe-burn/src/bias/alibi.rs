@@ -13,8 +13,7 @@ use super::distances::Distances;
 use crate::backend::memory::check_room;
 use crate::config::{config, module};
 use crate::error::{PositionError, check_size};
-use crate::positions::Positions;
-use crate::sizes::{ModelSizes, SchemeConfig};
+use crate::positions::{Positions, Tokens};
 use crate::tensor::cast;
 
 /// The distance that ALiBi counts for keys to the right of a query.
@@ -77,12 +76,6 @@ impl AlibiConfig {
         };
         let rest = of(2 * below).step_by(2).take(self.heads - below);
         of(below).chain(rest).collect()
-    }
-}
-
-impl SchemeConfig for AlibiConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.heads))
     }
 }
 
@@ -219,27 +212,19 @@ impl Alibi {
 }
 
 impl Bias for Alibi {
-    fn try_bias(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_bias(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError> {
         let device = self.slopes.device();
         let own = device.settings().float_dtype;
         let heads = self.config.heads;
-        Distances::bias(
-            queries,
-            keys,
-            heads,
-            (&device, own.into()),
-            |distances, _| Ok(distances.spread(self.of_distances(&distances)?)),
-        )
+        Distances::bias(queries, keys, heads, (&device, own.into()), |distances| {
+            self.of_distances(distances)
+        })
     }
 
     fn try_distance_bias(
         &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
+        queries: Tokens,
+        keys: Tokens,
     ) -> Result<Option<Tensor<4>>, PositionError> {
         let (heads, device) = (self.config.heads, self.slopes.device());
         Distances::strip(queries, keys, heads, &device, |distances| {

@@ -6,18 +6,17 @@ use alloc::vec;
 use burn::module::{Initializer, Module, Param};
 use burn::tensor::{Bool, DType, Device, Int, Tensor};
 
-use super::ScoreBias;
-use super::content::{Sizes, pick_each, score_bias};
+use super::content::{pick_each, score_bias};
 use super::distances::Distances;
 use super::table::{check_table, small};
+use super::{Heads, ScoreBias};
 #[cfg(feature = "flex")]
 use crate::backend::flex;
 use crate::backend::memory::check_room;
 use crate::config::{config, module};
 use crate::error::{PositionError, check_size};
-use crate::positions::{Lookup, Positions, Rows};
-use crate::sizes::{ModelSizes, SchemeConfig};
-use crate::tensor::{counting_type, dequantized, ids_on, indices_in};
+use crate::positions::{Lookup, Rows};
+use crate::tensor::{counting_type, dequantized, ids_on, indices_in, matrix};
 
 config! {
     /// The configuration of a [`Cope`].
@@ -55,19 +54,10 @@ impl CopeConfig {
         check_size("positions", self.positions)?;
         let (d_head, positions) = (self.d_head, self.positions);
         check_room::<f32>(positions, d_head)?;
-        let shape = [d_head, positions];
         Ok(Cope {
-            embeddings: self
-                .init
-                .init_with(shape, Some(d_head), Some(positions), device),
+            embeddings: matrix(&self.init, [d_head, positions], device),
             config: self.clone(),
         })
-    }
-}
-
-impl SchemeConfig for CopeConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.d_head()?))
     }
 }
 
@@ -250,19 +240,12 @@ fn contextual(
 }
 
 impl ScoreBias for Cope {
-    fn try_score_bias(
-        &self,
-        queries: (&Tensor<4>, &Positions),
-        keys: (&Tensor<4>, &Positions),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_score_bias(&self, queries: Heads, keys: Heads) -> Result<Tensor<4>, PositionError> {
         let (d_head, positions) = (self.config.d_head, self.config.positions);
         check_table(&self.embeddings, [d_head, positions], || {
             format!("a d_head of {d_head} and {positions} positions")
         })?;
-        let sizes = Sizes {
-            heads: None,
-            d_head,
-        };
+        let sizes = (None, d_head);
         let device = self.embeddings.device();
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (k, k_at)]| {
             let scores = q.clone().matmul(k.transpose());

@@ -8,17 +8,16 @@ use burn::module::{Initializer, Module, Param};
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::{Device, Int, Tensor};
 
-use super::ScoreBias;
-use super::content::{Sizes, check_scores, pick, score_bias};
+use super::content::{check_scores, pick, score_bias};
 use super::distances::Distances;
 use super::table::small;
+use super::{Heads, ScoreBias};
 use crate::backend::memory::check_room;
 use crate::config::{config, module};
 use crate::error::{PositionError, check_number, check_size};
 use crate::layout::share_of_heads;
-use crate::positions::{Lookup, Positions};
-use crate::sizes::{ModelSizes, SchemeConfig};
-use crate::tensor::{check_device, dequantized, indices};
+use crate::positions::Lookup;
+use crate::tensor::{check_device, dequantized, indices, matrix};
 
 /// The largest `max_distance`: every distance up to it has an entry in a list of rows.
 const MAX_DISTANCE: usize = 1 << 20;
@@ -81,11 +80,8 @@ impl DebertaConfig {
         let projection = || LinearConfig::new(d_model, d_model).init(device);
         let rows = self.rows();
         check_room::<f32>(rows.max(d_model), d_model)?;
-        let shape = [rows, d_model];
         Ok(Deberta {
-            embeddings: self
-                .init
-                .init_with(shape, Some(rows), Some(d_model), device),
+            embeddings: matrix(&self.init, [rows, d_model], device),
             key: self.content_to_position.then(projection),
             query: self.position_to_content.then(projection),
             config: self.clone(),
@@ -201,8 +197,8 @@ impl DebertaConfig {
         &self,
         position_keys: Option<Tensor<3>>,
         position_queries: Option<Tensor<3>>,
-        queries: (&Tensor<4>, &Positions),
-        keys: (&Tensor<4>, &Positions),
+        queries: Heads,
+        keys: Heads,
     ) -> Result<Tensor<4>, PositionError> {
         let d_head = self.check()?;
         let device = queries.0.device();
@@ -228,10 +224,7 @@ impl DebertaConfig {
                 check_device(table, &device)?;
             }
         }
-        let sizes = Sizes {
-            heads: Some(self.heads),
-            d_head,
-        };
+        let sizes = (Some(self.heads), d_head);
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (k, k_at)]| {
             let (rows, used) = self.rows_of(&q_at, &k_at, &device)?;
             let table = |table: Tensor<3>| {
@@ -297,13 +290,6 @@ impl DebertaConfig {
     }
 }
 
-impl SchemeConfig for DebertaConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        sizes.d_head()?;
-        Ok(Self::new(sizes.d_model, sizes.heads))
-    }
-}
-
 module!(DebertaConfig => Deberta {
     d_model, heads, buckets, max_distance, content_to_position, position_to_content,
 });
@@ -353,11 +339,7 @@ pub struct Deberta {
 }
 
 impl ScoreBias for Deberta {
-    fn try_score_bias(
-        &self,
-        queries: (&Tensor<4>, &Positions),
-        keys: (&Tensor<4>, &Positions),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_score_bias(&self, queries: Heads, keys: Heads) -> Result<Tensor<4>, PositionError> {
         let embeddings = dequantized(self.embeddings.val());
         check_device(queries.0, &embeddings.device())?;
         let [rows, d_model] = embeddings.dims();

@@ -11,9 +11,8 @@ use super::table::{check_table, gather};
 use crate::backend::memory::check_room;
 use crate::config::{config, module};
 use crate::error::{PositionError, check_number, check_size};
-use crate::positions::{Lookup, Positions};
-use crate::sizes::{ModelSizes, SchemeConfig};
-use crate::tensor::dequantized;
+use crate::positions::{Lookup, Tokens};
+use crate::tensor::{dequantized, matrix};
 
 /// The largest `max_len`: the table has a row for every distance up to it, on both sides.
 const MAX_LEN: usize = 1 << 20;
@@ -53,7 +52,7 @@ impl ErpeConfig {
         check_number(fits, "max_len", self.max_len, bound)?;
         let shape = [self.rows(), self.heads];
         check_room::<f32>(shape[0], shape[1])?;
-        let table = (self.init).init_with(shape, Some(shape[0]), Some(shape[1]), device);
+        let table = matrix(&self.init, shape, device);
         let config = self.clone();
         Ok(Erpe { table, config })
     }
@@ -61,12 +60,6 @@ impl ErpeConfig {
     /// The number of distances from −(max_len − 1) to max_len − 1.
     fn rows(&self) -> usize {
         2 * self.max_len - 1
-    }
-}
-
-impl SchemeConfig for ErpeConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.heads, sizes.max_len))
     }
 }
 
@@ -116,11 +109,7 @@ pub struct Erpe {
 }
 
 impl WeightBias for Erpe {
-    fn try_weight_bias(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_weight_bias(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError> {
         let ErpeConfig { heads, max_len, .. } = self.config;
         check_table(&self.table, [self.config.rows(), heads], || {
             format!("a max_len of {max_len} and {heads} heads")
@@ -182,6 +171,7 @@ impl Erpe {
 mod tests {
     use super::*;
 
+    use crate::Positions;
     use crate::testing::{refusal, values};
 
     #[test]

@@ -6,12 +6,11 @@ use burn::tensor::activation::relu;
 use burn::tensor::{Device, FloatDType, Tensor};
 
 use super::Bias;
-use super::distances::Distances;
+use super::distances::{Distances, of_pairs};
 use crate::backend::memory::{check_room, check_room_on};
 use crate::config::{config, module};
 use crate::error::{PositionError, check_positive, check_size};
-use crate::positions::Positions;
-use crate::sizes::{ModelSizes, SchemeConfig};
+use crate::positions::Tokens;
 use crate::tensor::{cast, compute_dtype, dequantized};
 
 /// Avoids 0/0 where both logarithms are 0.
@@ -70,12 +69,6 @@ impl FireConfig {
     }
 }
 
-impl SchemeConfig for FireConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.heads))
-    }
-}
-
 module!(FireConfig => Fire { heads, hidden, c, threshold });
 
 /// FIRE: a small network maps the distance, on a logarithmic scale and normalized by the position of the
@@ -116,20 +109,17 @@ pub struct Fire {
 }
 
 impl Bias for Fire {
-    fn try_bias(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_bias(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError> {
         let c = dequantized(self.c.val());
         let (device, heads) = (c.device(), self.config.heads);
         let own: FloatDType = c.dtype().into();
-        Distances::bias(
+        of_pairs(
             queries,
             keys,
             heads,
             (&device, own.into()),
-            |distances, queries| {
+            |queries, keys| {
+                let distances = Distances::new(queries, keys, &device)?;
                 distances.check_line()?;
                 let wide = compute_dtype(own);
                 let c = cast(c, wide).reshape([1, 1, 1, 1]);

@@ -14,9 +14,8 @@ use crate::backend::memory::{check_room, check_shape_on};
 use crate::config::{config, module};
 use crate::error::{PositionError, check_number, check_size, check_width, of_layer};
 use crate::layout::share_of_heads;
-use crate::positions::Positions;
-use crate::sizes::SchemeConfig;
-use crate::tensor::{cast, check_device, compute_dtype, dequantized};
+use crate::positions::{Positions, Tokens};
+use crate::tensor::{cast, check_device, compute_dtype, dequantized, matrix};
 
 /// The largest `extent`: a layer has a column for every distance up to it.
 const MAX_EXTENT: usize = 1 << 20;
@@ -79,12 +78,9 @@ impl InklingConfig {
         let columns = heads.saturating_mul(self.d_rel);
         let rows = d_model.saturating_add(self.extent);
         check_room::<f32>(self.layers.saturating_mul(rows), columns)?;
-        let weights = |shape: [usize; 2]| {
-            (self.init).init_with(shape, Some(shape[0]), Some(shape[1]), device)
-        };
         let layer = |_| RelativeLogits {
-            mix: weights([d_model, columns]),
-            profiles: weights([self.d_rel, self.extent]),
+            mix: matrix(&self.init, [d_model, columns], device),
+            profiles: matrix(&self.init, [self.d_rel, self.extent], device),
         };
         Ok(Inkling {
             layers: (0..self.layers).map(layer).collect(),
@@ -92,8 +88,6 @@ impl InklingConfig {
         })
     }
 }
-
-impl SchemeConfig for InklingConfig {}
 
 module!(InklingConfig => Inkling { d_model, heads, layers, d_rel, extent });
 
@@ -147,7 +141,7 @@ impl HiddenBias for Inkling {
         &self,
         layer: usize,
         (x, queries): (&Tensor<3>, &Positions),
-        (keys, k_seq): (&Positions, usize),
+        (keys, k_seq): Tokens,
     ) -> Result<Tensor<4>, PositionError> {
         let InklingConfig {
             d_model,

@@ -9,8 +9,7 @@ use super::distances::Distances;
 use crate::backend::memory::check_room;
 use crate::config::{config, module};
 use crate::error::{PositionError, check_size};
-use crate::positions::Positions;
-use crate::sizes::{ModelSizes, SchemeConfig};
+use crate::positions::Tokens;
 use crate::tensor::{cast, compute_dtype, dequantized};
 
 /// The smallest value that a parameter is used with: those of the paper are positive.
@@ -72,12 +71,6 @@ impl KerpleConfig {
             r2: uniform(r2),
             config: self.clone(),
         })
-    }
-}
-
-impl SchemeConfig for KerpleConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.heads))
     }
 }
 
@@ -152,23 +145,19 @@ impl Kerple {
 }
 
 impl Bias for Kerple {
-    fn try_bias(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_bias(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError> {
         let r1 = dequantized(self.r1.val());
         let (device, own) = (r1.device(), r1.dtype());
         let heads = self.config.heads;
-        Distances::bias(queries, keys, heads, (&device, own), |distances, _| {
-            Ok(distances.spread(self.of_distances(&distances)))
+        Distances::bias(queries, keys, heads, (&device, own), |distances| {
+            Ok(self.of_distances(distances))
         })
     }
 
     fn try_distance_bias(
         &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
+        queries: Tokens,
+        keys: Tokens,
     ) -> Result<Option<Tensor<4>>, PositionError> {
         let (heads, device) = (self.config.heads, self.r1.device());
         Distances::strip(queries, keys, heads, &device, |distances| {
@@ -181,6 +170,7 @@ impl Bias for Kerple {
 mod tests {
     use super::*;
 
+    use crate::Positions;
     use crate::testing::values;
 
     /// Training may take a parameter out of its range. It still has a gradient, so it can return.

@@ -5,16 +5,15 @@ use alloc::format;
 use burn::module::{Initializer, Module, Param};
 use burn::tensor::{Device, IndexingUpdateOp, Tensor};
 
-use super::ScoreBias;
-use super::content::{Sizes, check_scores, of_heads, pick, score_bias};
+use super::content::{check_scores, of_heads, pick, score_bias};
 use super::distances::Distances;
 use super::table::{check_table, small};
+use super::{Heads, ScoreBias};
 use crate::backend::memory::check_room;
 use crate::config::{config, module};
 use crate::error::{PositionError, check_number, check_size};
 use crate::positions::{Lookup, Positions};
-use crate::sizes::{ModelSizes, SchemeConfig};
-use crate::tensor::{cast, check_device, compute_dtype, dequantized};
+use crate::tensor::{cast, check_device, compute_dtype, dequantized, matrix};
 
 /// The largest `left` and `right`: the tables have a row for every distance up to them.
 const MAX_CLIP: usize = 1 << 20;
@@ -78,22 +77,12 @@ impl ShawConfig {
         }
         let rows = self.left + self.right + 1;
         check_room::<f32>(rows, self.d_head)?;
-        let table = || {
-            let (inputs, outputs) = (Some(rows), Some(self.d_head));
-            let shape = [rows, self.d_head];
-            self.init.init_with(shape, inputs, outputs, device)
-        };
+        let table = || matrix(&self.init, [rows, self.d_head], device);
         Ok(Shaw {
             keys: table(),
             values: self.values.then(table),
             config: self.clone(),
         })
-    }
-}
-
-impl SchemeConfig for ShawConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.d_head()?))
     }
 }
 
@@ -217,15 +206,8 @@ impl Shaw {
 }
 
 impl ScoreBias for Shaw {
-    fn try_score_bias(
-        &self,
-        queries: (&Tensor<4>, &Positions),
-        keys: (&Tensor<4>, &Positions),
-    ) -> Result<Tensor<4>, PositionError> {
-        let sizes = Sizes {
-            heads: None,
-            d_head: self.config.d_head,
-        };
+    fn try_score_bias(&self, queries: Heads, keys: Heads) -> Result<Tensor<4>, PositionError> {
+        let sizes = (None, self.config.d_head);
         self.check(&self.keys)?;
         let device = self.keys.device();
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (_, k_at)]| {

@@ -13,9 +13,8 @@ use super::table::{check_table, gather, small};
 use crate::backend::memory::check_room;
 use crate::config::{config, module};
 use crate::error::{PositionError, check_size};
-use crate::positions::Positions;
-use crate::sizes::{ModelSizes, SchemeConfig};
-use crate::tensor::{dequantized, indices, on_own_device};
+use crate::positions::Tokens;
+use crate::tensor::{dequantized, indices, matrix, on_own_device};
 
 /// The largest `max_distance`: the module keeps a bucket for every distance up to it.
 const MAX_DISTANCE: usize = 1 << 20;
@@ -84,13 +83,9 @@ impl T5RelativeBiasConfig {
         check_room::<f32>(self.buckets, self.heads)?;
         let reach = self.max_distance as i64;
         let buckets: Vec<usize> = (-reach..=reach).map(|d| self.bucket(d)).collect();
-        let shape = [self.buckets, self.heads];
-        let weight = self
-            .init
-            .init_with(shape, Some(self.buckets), Some(self.heads), device);
         let constant = device.clone().without_autodiff();
         Ok(T5RelativeBias {
-            weight,
+            weight: matrix(&self.init, [self.buckets, self.heads], device),
             bucket_of: indices(&buckets, &constant),
             config: self.clone(),
         })
@@ -118,12 +113,6 @@ impl T5RelativeBiasConfig {
             / libm::log(self.max_distance as f64 / exact as f64) as f32;
         let further = (ratio * (buckets - exact) as f32) as usize;
         first + exact.saturating_add(further).min(buckets.saturating_sub(1))
-    }
-}
-
-impl SchemeConfig for T5RelativeBiasConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.heads))
     }
 }
 
@@ -196,24 +185,20 @@ impl T5RelativeBias {
 }
 
 impl Bias for T5RelativeBias {
-    fn try_bias(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_bias(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError> {
         self.check()?;
         let heads = self.config.heads;
         let weight = dequantized(self.weight.val());
         let (device, own) = (weight.device(), weight.dtype());
-        Distances::bias(queries, keys, heads, (&device, own), |distances, _| {
-            Ok(distances.spread(self.of_distances(&distances)?))
+        Distances::bias(queries, keys, heads, (&device, own), |distances| {
+            self.of_distances(distances)
         })
     }
 
     fn try_distance_bias(
         &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
+        queries: Tokens,
+        keys: Tokens,
     ) -> Result<Option<Tensor<4>>, PositionError> {
         self.check()?;
         let (heads, device) = (self.config.heads, self.weight.device());

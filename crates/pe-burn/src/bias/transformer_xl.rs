@@ -7,19 +7,18 @@ use burn::module::{Initializer, Module, Param};
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::{Device, FloatDType, Tensor};
 
-use super::ScoreBias;
-use super::content::{Sizes, check_scores, score_bias};
+use super::content::{check_scores, score_bias};
 use super::distances::shifted;
 use super::table::small;
+use super::{Heads, ScoreBias};
 use crate::backend::memory::check_room;
 use crate::config::{config, module};
 use crate::error::{PositionError, check_number};
 use crate::layout::{Layout, share_of_heads};
-use crate::positions::{Lookup, Positions, Rows};
-use crate::sizes::{ModelSizes, SchemeConfig};
+use crate::positions::{Lookup, Rows};
 use crate::spectrum::buffer::{RowBuffer, RowSource};
 use crate::spectrum::{DEFAULT_BASE, Spectrum};
-use crate::tensor::dequantized;
+use crate::tensor::{dequantized, matrix};
 
 config! {
     /// The configuration of a [`TransformerXl`].
@@ -77,11 +76,7 @@ impl TransformerXlConfig {
         )?;
         check_room::<f32>(d_model, d_model)?;
         let spectrum = Spectrum::new(d_model, self.base)?.with_layout(self.layout);
-        let vectors = || {
-            let (inputs, outputs) = (Some(heads), Some(d_head));
-            self.init
-                .init_with([heads, d_head], inputs, outputs, device)
-        };
+        let vectors = || matrix(&self.init, [heads, d_head], device);
         Ok(TransformerXl {
             projection: LinearConfig::new(d_model, d_model)
                 .with_bias(false)
@@ -91,13 +86,6 @@ impl TransformerXlConfig {
             rows: RowBuffer::new(RowSource::from(spectrum), self.max_len, device)?,
             config: self.clone(),
         })
-    }
-}
-
-impl SchemeConfig for TransformerXlConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        sizes.d_head()?;
-        Ok(Self::new(sizes.d_model, sizes.heads))
     }
 }
 
@@ -258,17 +246,10 @@ impl TransformerXl {
 }
 
 impl ScoreBias for TransformerXl {
-    fn try_score_bias(
-        &self,
-        queries: (&Tensor<4>, &Positions),
-        keys: (&Tensor<4>, &Positions),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_score_bias(&self, queries: Heads, keys: Heads) -> Result<Tensor<4>, PositionError> {
         let TransformerXlConfig { d_model, heads, .. } = self.config;
         let d_head = d_model / heads;
-        let sizes = Sizes {
-            heads: Some(heads),
-            d_head,
-        };
+        let sizes = (Some(heads), d_head);
         let device = self.u.device();
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (k, k_at)]| {
             let scale = 1.0 / libm::sqrt(d_head as f64);
@@ -297,6 +278,7 @@ impl ScoreBias for TransformerXl {
 mod tests {
     use super::*;
 
+    use crate::Positions;
     use crate::testing::{distance, random, refusal, values};
 
     #[test]

@@ -6,17 +6,16 @@ use burn::module::{Initializer, Module};
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::{DType, Device, Tensor};
 
-use super::content::{Sizes, score_bias};
+use super::content::score_bias;
 use super::distances::of_pairs;
 use super::t5::{T5RelativeBias, T5RelativeBiasConfig};
-use super::{Bias, ScoreBias};
+use super::{Bias, Heads, ScoreBias};
 use crate::backend::memory::check_room;
 use crate::config::{config, module};
 use crate::embed::{LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig};
 use crate::error::{PositionError, check_width};
 use crate::layout::share_of_heads;
-use crate::positions::Positions;
-use crate::sizes::{ModelSizes, SchemeConfig};
+use crate::positions::Tokens;
 
 config! {
     /// The configuration of a [`Tupe`].
@@ -90,13 +89,6 @@ impl TupeConfig {
     }
 }
 
-impl SchemeConfig for TupeConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        sizes.d_head()?;
-        Ok(Self::new(sizes.d_model, sizes.heads, sizes.max_len))
-    }
-}
-
 module!(TupeConfig => Tupe { d_model, heads, max_len });
 
 /// TUPE, untied positional encoding: a score is the sum of a product of words and a product of positions, which have
@@ -164,11 +156,7 @@ impl Tupe {
     ///
     /// Those of [`Bias::try_bias`], of which [`NotWhole`](PositionError::NotWhole) for times, and
     /// [`TooLong`](PositionError::TooLong) for a position from `max_len` on.
-    pub fn of_positions(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError> {
+    pub fn of_positions(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError> {
         let TupeConfig { d_model, heads, .. } = self.config;
         let [_, width] = self.positions.weight.lazy_shape().dims();
         check_width("d_model", d_model, width)?;
@@ -197,16 +185,9 @@ impl Tupe {
 }
 
 impl ScoreBias for Tupe {
-    fn try_score_bias(
-        &self,
-        queries: (&Tensor<4>, &Positions),
-        keys: (&Tensor<4>, &Positions),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_score_bias(&self, queries: Heads, keys: Heads) -> Result<Tensor<4>, PositionError> {
         let d_head = self.config.d_head();
-        let sizes = Sizes {
-            heads: Some(self.config.heads),
-            d_head,
-        };
+        let sizes = (Some(self.config.heads), d_head);
         let device = self.positions.weight.lazy_device();
         let spans = [queries, keys].map(|(side, at)| (at, side.dims()[2]));
         score_bias(queries, keys, sizes, &device, |[(q, _), (k, _)]| {

@@ -15,7 +15,6 @@ use crate::backend::memory::{check_room, check_shape_on};
 use crate::config::{config, module};
 use crate::error::{PositionError, check_positive, check_size};
 use crate::positions::{Lookup, Positions};
-use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::tensor::{cast, compute_dtype, dequantized};
 
 config! {
@@ -72,12 +71,6 @@ impl Time2VecConfig {
     fn speed(&self, pair: usize, pairs: usize) -> f64 {
         let share = 1.0 - pair as f64 / pairs.saturating_sub(1).max(1) as f64;
         libm::pow(self.span / self.step, share)
-    }
-}
-
-impl SchemeConfig for Time2VecConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.d_model, sizes.max_len as f64))
     }
 }
 

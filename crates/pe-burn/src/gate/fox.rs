@@ -16,10 +16,8 @@ use crate::config::{config, module};
 use crate::error::{PositionError, check_size, check_width, of_layer};
 use crate::layout::share_of_heads;
 use crate::positional::Positional;
-use crate::positions::Axes;
 use crate::rotate::{RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate};
-use crate::sizes::SchemeConfig;
-use crate::tensor::{cast, check_device, compute_dtype, dequantized};
+use crate::tensor::{cast, check_device, compute_dtype, dequantized, matrix};
 
 config! {
     /// The configuration of a [`Fox`].
@@ -77,7 +75,7 @@ impl FoxConfig {
             None => None,
         };
         let layer = |_| Linear {
-            weight: (self.init).init_with([d_model, heads], Some(d_model), Some(heads), device),
+            weight: matrix(&self.init, [d_model, heads], device),
             bias: Some(Initializer::Zeros.init([heads], device)),
         };
         Ok(Fox {
@@ -85,12 +83,6 @@ impl FoxConfig {
             rotary,
             config: self.clone(),
         })
-    }
-}
-
-impl SchemeConfig for FoxConfig {
-    fn axes(&self) -> Option<Axes> {
-        self.rotary.as_ref().and_then(SchemeConfig::axes)
     }
 }
 

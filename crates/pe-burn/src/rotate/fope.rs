@@ -13,7 +13,6 @@ use crate::config::{config, module};
 use crate::error::{PositionError, check_number, check_size, check_width};
 use crate::layout::Layout;
 use crate::positions::Positions;
-use crate::sizes::SchemeConfig;
 use crate::spectrum::buffer::{DEFAULT_MAX_LEN, RowBuffer};
 use crate::spectrum::{DEFAULT_BASE, Spectrum};
 use crate::tensor::{cast, compute_dtype, dequantized};
@@ -126,9 +125,6 @@ impl FopeConfig {
         })
     }
 }
-
-/// By name it would need the length in training, which the sizes of a model do not say.
-impl SchemeConfig for FopeConfig {}
 
 module!(FopeConfig => Fope { d_head, heads, trained_len, base, layout, gain, learned });
 

@@ -12,10 +12,9 @@ use crate::config::{config, module};
 use crate::error::{PositionError, check_size, check_width};
 use crate::layout::Layout;
 use crate::positions::Positions;
-use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::spectrum::buffer::{DEFAULT_MAX_LEN, RowBuffer};
 use crate::spectrum::{DEFAULT_BASE, Spectrum};
-use crate::tensor::{cast, compute_dtype, dequantized};
+use crate::tensor::{cast, compute_dtype, dequantized, matrix};
 
 config! {
     /// The configuration of a [`Pope`].
@@ -71,18 +70,11 @@ impl PopeConfig {
         let spectrum = self.spectrum()?;
         check_size("heads", self.heads)?;
         check_room::<f32>(self.heads, self.d_head)?;
-        let shape = [self.heads, self.d_head];
         Ok(Pope {
-            phases: (self.init).init_with(shape, Some(shape[0]), Some(shape[1]), device),
+            phases: matrix(&self.init, [self.heads, self.d_head], device),
             rows: RowBuffer::new(spectrum.into(), self.max_len, device)?,
             config: self.clone(),
         })
-    }
-}
-
-impl SchemeConfig for PopeConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.d_head()?, sizes.heads).with_max_len(sizes.max_len))
     }
 }
 

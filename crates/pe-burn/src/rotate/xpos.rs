@@ -11,7 +11,6 @@ use crate::config::{config, module};
 use crate::error::{PositionError, check_number};
 use crate::layout::{Layout, Turn, check_rotary_dim};
 use crate::positions::{Lookup, Positions};
-use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::spectrum::buffer::{DEFAULT_MAX_LEN, RowBuffer, RowSource};
 use crate::spectrum::{DEFAULT_BASE, Spectrum};
 use crate::tensor::compute_dtype;
@@ -147,12 +146,6 @@ impl XPosPositionalEncodingConfig {
             return Err(PositionError::number("the position", position, bound));
         }
         Ok(())
-    }
-}
-
-impl SchemeConfig for XPosPositionalEncodingConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.d_head()?).with_max_len(sizes.max_len))
     }
 }
 

@@ -11,17 +11,15 @@ use burn::tensor::{Bool, Device, Tensor, TensorData};
 
 use super::window::{Cells, cells, check_window};
 use crate::backend::memory::check_room;
-use crate::bias::ScoreBias;
-use crate::bias::content::{Sizes, pick, score_bias};
+use crate::bias::content::{pick, score_bias};
 use crate::bias::table::zeros;
+use crate::bias::{Heads, ScoreBias};
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::{CheckpointError, parameter};
 use crate::config::{config, module};
 use crate::error::{PositionError, check_size};
 use crate::interpolate::linear;
-use crate::positions::{Axes, Positions};
-use crate::sizes::SchemeConfig;
-use crate::tensor::{dequantized, indices_in};
+use crate::tensor::{dequantized, indices_in, matrix};
 
 config! {
     /// The configuration of a [`DecomposedRelativeBias`].
@@ -52,15 +50,13 @@ impl DecomposedRelativeBiasConfig {
     /// [`PositionError::Number`] for a `d_head` of 0 and for a window that is out of bounds,
     /// [`TooLarge`](PositionError::TooLarge) when a table does not fit into memory.
     pub fn try_init(&self, device: &Device) -> Result<DecomposedRelativeBias, PositionError> {
-        let [rows, columns] = self.shapes()?.map(|shape| {
-            let [entries, d_head] = shape;
-            self.init
-                .init_with(shape, Some(entries), Some(d_head), device)
-        });
+        let tables = self.shapes()?;
+        let [rows, columns] = tables.map(|shape| matrix(&self.init, shape, device));
+        let config = self.clone();
         Ok(DecomposedRelativeBias {
             rows,
             columns,
-            config: self.clone(),
+            config,
         })
     }
 
@@ -96,10 +92,11 @@ impl DecomposedRelativeBiasConfig {
         };
         let rows = table("h", rows, "2 height − 1 of the window, and d_head")?;
         let columns = table("w", columns, "2 width − 1 of the window, and d_head")?;
+        let config = self.clone();
         Ok(DecomposedRelativeBias {
             rows,
             columns,
-            config: self.clone(),
+            config,
         })
     }
 
@@ -111,12 +108,6 @@ impl DecomposedRelativeBiasConfig {
             check_room::<f32>(2 * side - 1, self.d_head)?;
         }
         Ok(self.window.map(|side| [2 * side - 1, self.d_head]))
-    }
-}
-
-impl SchemeConfig for DecomposedRelativeBiasConfig {
-    fn axes(&self) -> Option<Axes> {
-        Some(Axes::HEIGHT_WIDTH)
     }
 }
 
@@ -172,15 +163,8 @@ pub struct DecomposedRelativeBias {
 }
 
 impl ScoreBias for DecomposedRelativeBias {
-    fn try_score_bias(
-        &self,
-        queries: (&Tensor<4>, &Positions),
-        keys: (&Tensor<4>, &Positions),
-    ) -> Result<Tensor<4>, PositionError> {
-        let sizes = Sizes {
-            heads: None,
-            d_head: self.config.d_head,
-        };
+    fn try_score_bias(&self, queries: Heads, keys: Heads) -> Result<Tensor<4>, PositionError> {
+        let sizes = (None, self.config.d_head);
         let device = self.rows.lazy_device();
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (_, k_at)]| {
             let device = device.clone().without_autodiff();

@@ -21,8 +21,7 @@ use crate::bias::table::gather;
 use crate::checkpoint::{CheckpointError, parameter, tensor};
 use crate::config::{config, module};
 use crate::error::{PositionError, check_size};
-use crate::positions::{Axes, Positions};
-use crate::sizes::SchemeConfig;
+use crate::positions::Tokens;
 use crate::tensor::dequantized;
 
 config! {
@@ -123,12 +122,6 @@ impl SwinV2RelativeBiasConfig {
     }
 }
 
-impl SchemeConfig for SwinV2RelativeBiasConfig {
-    fn axes(&self) -> Option<Axes> {
-        Some(Axes::HEIGHT_WIDTH)
-    }
-}
-
 module!(SwinV2RelativeBiasConfig => SwinV2RelativeBias {
     heads, window, pretrained_window, hidden,
 });
@@ -197,11 +190,7 @@ impl SwinV2RelativeBias {
 }
 
 impl Bias for SwinV2RelativeBias {
-    fn try_bias(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_bias(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError> {
         let weight = dequantized(self.inner.weight.val());
         let (device, own) = (weight.device(), weight.dtype());
         let heads = self.config.heads;

@@ -17,8 +17,7 @@ use crate::checkpoint::{CheckpointError, parameter};
 use crate::config::{config, module};
 use crate::embed::Embed;
 use crate::error::{PositionError, check_number, check_size};
-use crate::positions::{Axes, Positions};
-use crate::sizes::SchemeConfig;
+use crate::positions::Positions;
 use crate::tensor::{cast, dequantized};
 
 config! {
@@ -96,12 +95,6 @@ impl PositionalEncodingGeneratorConfig {
         let places = self.kernel.saturating_mul(self.kernel);
         check_room::<f32>(self.d_model, places)?;
         Ok([self.d_model, 1, self.kernel, self.kernel])
-    }
-}
-
-impl SchemeConfig for PositionalEncodingGeneratorConfig {
-    fn axes(&self) -> Option<Axes> {
-        Some(Axes::HEIGHT_WIDTH)
     }
 }
 

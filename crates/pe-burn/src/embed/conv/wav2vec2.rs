@@ -20,7 +20,6 @@ use crate::config::{config, module};
 use crate::embed::Embed;
 use crate::error::{PositionError, check_size};
 use crate::positions::Positions;
-use crate::sizes::SchemeConfig;
 use crate::tensor::{cast, dequantized};
 
 /// The positions that the convolution can take, for errors.
@@ -158,8 +157,6 @@ impl Wav2Vec2PositionalConvConfig {
         Ok([self.d_model, width, self.kernel])
     }
 }
-
-impl SchemeConfig for Wav2Vec2PositionalConvConfig {}
 
 module!(Wav2Vec2PositionalConvConfig => Wav2Vec2PositionalConv { d_model, kernel, groups });
 

@@ -20,9 +20,8 @@ use crate::backend::memory::check_room;
 use crate::config::{config, module};
 use crate::error::{PositionError, check_size};
 use crate::positions::{Lookup, Positions, Rows};
-use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::spectrum::{DEFAULT_BASE, Spectrum};
-use crate::tensor::{cast, changed, compute_dtype, dequantized, ids_on, indices_in};
+use crate::tensor::{cast, changed, compute_dtype, dequantized, ids_on, indices_in, matrix};
 
 /// What the rows of a learned table start as.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -141,7 +140,7 @@ impl LearnedPositionalEmbeddingConfig {
         let shape = [offset + self.max_len, self.d_model];
         match &self.init {
             TableInit::Values(values) => {
-                let table = values.init_with(shape, Some(shape[0]), Some(shape[1]), device);
+                let table = matrix(values, shape, device);
                 let Some(index) = self.padding_index else {
                     return Ok(table);
                 };
@@ -158,12 +157,6 @@ impl LearnedPositionalEmbeddingConfig {
                 Ok(Param::from_data(TensorData::new(rows, shape), device))
             }
         }
-    }
-}
-
-impl SchemeConfig for LearnedPositionalEmbeddingConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.d_model, sizes.max_len))
     }
 }
 

@@ -11,7 +11,6 @@ use crate::embed::InputScale;
 use crate::error::{PositionError, check_finite};
 use crate::layout::Layout;
 use crate::positions::{Axes, AxisFrequencies, PairOrder};
-use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::spectrum::buffer::DEFAULT_MAX_LEN;
 use crate::spectrum::{Formula, Spectrum};
 
@@ -187,15 +186,5 @@ impl SinusoidalPositionalEncodingConfig {
                 Err(PositionError::number("d_model", columns, bound))
             }
         }
-    }
-}
-
-impl SchemeConfig for SinusoidalPositionalEncodingConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.d_model).with_max_len(sizes.max_len))
-    }
-
-    fn axes(&self) -> Option<Axes> {
-        self.axes.clone()
     }
 }

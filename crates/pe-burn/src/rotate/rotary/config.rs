@@ -10,7 +10,6 @@ use crate::layout::{Layout, Turn, check_rotary_dim};
 use crate::positions::axes::dealt;
 use crate::positions::{Axes, Axis, AxisFrequencies};
 use crate::rotate::scaling::RopeScaling;
-use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::spectrum::buffer::DEFAULT_MAX_LEN;
 use crate::spectrum::{DEFAULT_BASE, Spectrum};
 
@@ -280,15 +279,5 @@ impl RotaryPositionalEncodingConfig {
     /// The length from which on the frequencies depend on the length of the input.
     pub(super) fn changes_beyond(&self) -> Option<usize> {
         self.scaling.as_ref().and_then(RopeScaling::changes_beyond)
-    }
-}
-
-impl SchemeConfig for RotaryPositionalEncodingConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.d_head()?).with_max_len(sizes.max_len))
-    }
-
-    fn axes(&self) -> Option<Axes> {
-        self.axes.clone().filter(|axes| !axes.take_lines())
     }
 }
