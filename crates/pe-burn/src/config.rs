@@ -28,8 +28,21 @@ use serde::{Deserialize, Deserializer};
 /// }
 /// ```
 ///
-/// The method may be left out, for one written by hand. In data an option may be absent.
+/// A method whose argument has another type than the option says it, as in `with_height: f64;` for an `Option<f64>`, and
+/// converts it. The method may be left out, for one written by hand. In data an option may be absent.
 macro_rules! config {
+    (@setter [$(#[$meta:meta])*] $setter:ident($option:ident: $type:ty)) => {
+        $(#[$meta])*
+        pub fn $setter(self, $option: $type) -> Self {
+            Self { $option, ..self }
+        }
+    };
+    (@setter [$(#[$meta:meta])*] $setter:ident($option:ident: $type:ty, $given:ty)) => {
+        $(#[$meta])*
+        pub fn $setter(self, $option: $given) -> Self {
+            Self { $option: $option.into(), ..self }
+        }
+    };
     (
         $(#[$of_config:meta])*
         pub struct $config:ident {
@@ -42,7 +55,7 @@ macro_rules! config {
         $(
             $(#[$of_option:meta])*
             $option:ident: $type:ty = $default:expr
-            $(, $(#[$of_setter:meta])* $setter:ident)?;
+            $(, $(#[$of_setter:meta])* $setter:ident $(: $given:ty)?)?;
         )*
     ) => {
         $(#[$of_config])*
@@ -58,12 +71,9 @@ macro_rules! config {
                 Self { $($field,)* $($option: $default,)* }
             }
 
-            $($(
-                $(#[$of_setter])*
-                pub fn $setter(self, $option: $type) -> Self {
-                    Self { $option, ..self }
-                }
-            )?)*
+            $($(config! {
+                @setter [$(#[$of_setter])*] $setter($option: $type $(, $given)?)
+            })?)*
         }
 
         impl<'de> serde::Deserialize<'de> for $config {

@@ -172,22 +172,15 @@ mod tests {
     use super::*;
 
     use crate::Positions;
-    use crate::testing::{refusal, values};
+    use crate::testing::{refusal, refused, values};
 
     #[test]
     fn settings_out_of_bounds_are_refused() {
-        for (bad, message) in [
-            (ErpeConfig::new(0, 4), "heads must be at least 1; got 0"),
-            (
-                ErpeConfig::new(2, 0),
-                "max_len must be at least 1 and at most 1048576; got 0",
-            ),
-            (
-                ErpeConfig::new(2, MAX_LEN + 1),
+        refused! {
+            ErpeConfig::new(0, 4) => "heads must be at least 1; got 0",
+            ErpeConfig::new(2, 0) => "max_len must be at least 1 and at most 1048576; got 0",
+            ErpeConfig::new(2, MAX_LEN + 1) =>
                 "max_len must be at least 1 and at most 1048576; got 1048577",
-            ),
-        ] {
-            assert_eq!(refusal(bad.try_init(&Device::flex())), message);
         }
     }
 

@@ -156,22 +156,15 @@ impl Bias for Fire {
 mod tests {
     use super::*;
 
-    use crate::testing::refusal;
+    use crate::testing::refused;
 
     #[test]
     fn numbers_that_are_not_above_0_are_refused() {
-        let error = |config: FireConfig| refusal(config.try_init(&Device::flex()));
-        assert_eq!(
-            error(FireConfig::new(4).with_c(0.0)),
-            "c must be above 0 and finite in f32; got 0"
-        );
-        assert_eq!(
-            error(FireConfig::new(4).with_threshold(-1.0)),
-            "threshold must be above 0 and finite in f32; got -1"
-        );
-        assert_eq!(
-            error(FireConfig::new(4).with_hidden(0)),
-            "hidden must be at least 1; got 0"
-        );
+        refused! {
+            FireConfig::new(4).with_c(0.0) => "c must be above 0 and finite in f32; got 0",
+            FireConfig::new(4).with_threshold(-1.0) =>
+                "threshold must be above 0 and finite in f32; got -1",
+            FireConfig::new(4).with_hidden(0) => "hidden must be at least 1; got 0",
+        }
     }
 }

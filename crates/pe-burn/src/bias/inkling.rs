@@ -186,27 +186,18 @@ impl HiddenBias for Inkling {
 mod tests {
     use super::*;
 
-    use crate::testing::{refusal, values};
+    use crate::testing::{refusal, refused, values};
 
     #[test]
     fn bad_input_is_refused_with_its_value_and_bound() {
         let device = Device::flex();
         let good = || InklingConfig::new(8, 2, 1);
-        for (bad, words) in [
-            (InklingConfig::new(9, 2, 1), "heads, 2; got 9"),
-            (
-                InklingConfig::new(8, 2, 0),
-                "layers must be at least 1; got 0",
-            ),
-            (good().with_d_rel(0), "d_rel must be at least 1; got 0"),
-            (good().with_extent(0), "extent must be at least 1; got 0"),
-            (
-                good().with_extent(MAX_EXTENT + 1),
-                "extent must be at most 1048576; got 1048577",
-            ),
-        ] {
-            let message = refusal(bad.try_init(&device));
-            assert!(message.ends_with(words), "{message}");
+        refused! {
+            InklingConfig::new(9, 2, 1) => "… heads, 2; got 9",
+            InklingConfig::new(8, 2, 0) => "layers must be at least 1; got 0",
+            good().with_d_rel(0) => "d_rel must be at least 1; got 0",
+            good().with_extent(0) => "extent must be at least 1; got 0",
+            good().with_extent(MAX_EXTENT + 1) => "extent must be at most 1048576; got 1048577",
         }
         let inkling = good().init(&device);
         let at = Positions::default();

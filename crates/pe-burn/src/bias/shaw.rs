@@ -224,19 +224,15 @@ impl ScoreBias for Shaw {
 mod tests {
     use super::*;
 
-    use crate::testing::{refusal, values};
+    use crate::testing::{refusal, refused, values};
 
     #[test]
     fn settings_out_of_bounds_are_refused() {
-        let error = |config: ShawConfig| refusal(config.try_init(&Device::flex()));
-        assert_eq!(
-            error(ShawConfig::new(0)),
-            "d_head must be at least 1; got 0"
-        );
-        assert_eq!(
-            error(ShawConfig::new(4).with_right((1 << 20) + 1)),
-            "right must be at most 1048576; got 1048577"
-        );
+        refused! {
+            ShawConfig::new(0) => "d_head must be at least 1; got 0",
+            ShawConfig::new(4).with_right((1 << 20) + 1) =>
+                "right must be at most 1048576; got 1048577",
+        }
     }
 
     /// One head of width 1, where the bias is the product of two numbers.

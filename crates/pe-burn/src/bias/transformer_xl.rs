@@ -68,12 +68,8 @@ impl TransformerXlConfig {
     pub fn try_init(&self, device: &Device) -> Result<TransformerXl, PositionError> {
         let (d_model, heads) = (self.d_model, self.heads);
         let d_head = share_of_heads("d_model", d_model, heads)?;
-        check_number(
-            d_model.is_multiple_of(2),
-            "d_model",
-            d_model,
-            "even, since every sine has a cosine",
-        )?;
+        let bound = "even, since every sine has a cosine";
+        check_number(d_model.is_multiple_of(2), "d_model", d_model, bound)?;
         check_room::<f32>(d_model, d_model)?;
         let spectrum = Spectrum::new(d_model, self.base)?.with_layout(self.layout);
         let vectors = || matrix(&self.init, [heads, d_head], device);
@@ -279,26 +275,16 @@ mod tests {
     use super::*;
 
     use crate::Positions;
-    use crate::testing::{distance, random, refusal, values};
+    use crate::testing::{distance, random, refused, values};
 
     #[test]
     fn settings_out_of_bounds_are_refused() {
         let config = || TransformerXlConfig::new(8, 2);
-        for (bad, message) in [
-            (
-                TransformerXlConfig::new(9, 3),
+        refused! {
+            TransformerXlConfig::new(9, 3) =>
                 "d_model must be even, since every sine has a cosine; got 9",
-            ),
-            (
-                TransformerXlConfig::new(8, 0),
-                "heads must be at least 1; got 0",
-            ),
-            (
-                config().with_max_len(0),
-                "max_len must be at least 1; got 0",
-            ),
-        ] {
-            assert_eq!(refusal(bad.try_init(&Device::flex())), message);
+            TransformerXlConfig::new(8, 0) => "heads must be at least 1; got 0",
+            config().with_max_len(0) => "max_len must be at least 1; got 0",
         }
         assert!(config().with_base(1.0).try_init(&Device::flex()).is_err());
     }

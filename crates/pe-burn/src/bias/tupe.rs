@@ -34,7 +34,10 @@ config! {
     new;
 
     /// For TUPE-R: the bias of distances that is added, of as many heads. Default: none, which is TUPE-A.
-    relative: Option<T5RelativeBiasConfig> = None;
+    relative: Option<T5RelativeBiasConfig> = None,
+    /// Sets the bias of distances that is added, as in TUPE-R. The paper's is T5's,
+    /// [`T5RelativeBiasConfig::new`].
+    with_relative: T5RelativeBiasConfig;
 
     /// The initial vectors of the positions. Default: N(0, 1), the size that the layer normalization of the authors' code
     /// gives to them.
@@ -44,13 +47,6 @@ config! {
 }
 
 impl TupeConfig {
-    /// Sets the bias of distances that is added, as in TUPE-R. The paper's is T5's,
-    /// [`T5RelativeBiasConfig::new`].
-    pub fn with_relative(self, relative: T5RelativeBiasConfig) -> Self {
-        let relative = Some(relative);
-        Self { relative, ..self }
-    }
-
     /// Builds the module on `device`.
     ///
     /// # Errors
@@ -205,30 +201,19 @@ mod tests {
     use super::*;
 
     use crate::Positions;
-    use crate::testing::refusal;
+    use crate::testing::{refusal, refused};
 
     #[test]
     fn settings_out_of_bounds_are_refused() {
         let with_heads = |heads| T5RelativeBiasConfig::new(heads);
-        for (bad, message) in [
-            (
-                TupeConfig::new(9, 2, 4),
+        refused! {
+            TupeConfig::new(9, 2, 4) =>
                 "d_model must be a multiple of the number of heads, 2; got 9",
-            ),
-            (
-                TupeConfig::new(8, 2, 0),
-                "max_len must be at least 1; got 0",
-            ),
-            (
-                TupeConfig::new(8, 2, 4).with_relative(with_heads(4)),
+            TupeConfig::new(8, 2, 0) => "max_len must be at least 1; got 0",
+            TupeConfig::new(8, 2, 4).with_relative(with_heads(4)) =>
                 "heads is 2, and the heads of `relative` are 4: they must be as many",
-            ),
-            (
-                TupeConfig::new(8, 2, 4).with_relative(with_heads(2).with_buckets(3)),
+            TupeConfig::new(8, 2, 4).with_relative(with_heads(2).with_buckets(3)) =>
                 "buckets must be a multiple of 4, and not 0; got 3",
-            ),
-        ] {
-            assert_eq!(refusal(bad.try_init(&Device::flex())), message);
         }
     }
 

@@ -207,33 +207,19 @@ impl Embed for Time2Vec {
 mod tests {
     use super::*;
 
-    use crate::testing::{refusal, values};
+    use crate::testing::{refusal, refused, values};
 
     #[test]
     fn settings_out_of_bounds_are_refused() {
-        for (bad, message) in [
-            (
-                Time2VecConfig::new(0, 1.0),
-                "d_model must be at least 1; got 0",
-            ),
-            (
-                Time2VecConfig::new(4, f64::NAN),
-                "span must be above 0 and finite in f32; got NaN",
-            ),
-            (
-                Time2VecConfig::new(4, 9.0).with_step(0.0),
+        refused! {
+            Time2VecConfig::new(0, 1.0) => "d_model must be at least 1; got 0",
+            Time2VecConfig::new(4, f64::NAN) => "span must be above 0 and finite in f32; got NaN",
+            Time2VecConfig::new(4, 9.0).with_step(0.0) =>
                 "step must be above 0 and finite in f32; got 0",
-            ),
-            (
-                Time2VecConfig::new(4, 9.0).with_step(10.0),
+            Time2VecConfig::new(4, 9.0).with_step(10.0) =>
                 "span must be at least the step, 10; got 9",
-            ),
-            (
-                Time2VecConfig::new(1 << 62, 9.0),
+            Time2VecConfig::new(1 << 62, 9.0) =>
                 "4611686018427387904 rows of width 1 do not fit into memory",
-            ),
-        ] {
-            assert_eq!(refusal(bad.try_init(&Device::flex())), message);
         }
     }
 

@@ -43,17 +43,13 @@ config! {
 
     /// How queries and keys are rotated besides. Default: not at all, with which the paper's models are best.
     #[serde(skip_serializing_if = "Option::is_none")]
-    rotary: Option<RotaryPositionalEncodingConfig> = None;
+    rotary: Option<RotaryPositionalEncodingConfig> = None,
+    /// Sets how queries and keys are rotated besides. The authors' models with RoPE have a base of 500 000 and the layout
+    /// of [halves](crate::Layout::Halves).
+    with_rotary: RotaryPositionalEncodingConfig;
 }
 
 impl FoxConfig {
-    /// Sets how queries and keys are rotated besides. The authors' models with RoPE have a base of 500 000 and the layout
-    /// of [halves](crate::Layout::Halves).
-    pub fn with_rotary(self, rotary: RotaryPositionalEncodingConfig) -> Self {
-        let rotary = Some(rotary);
-        Self { rotary, ..self }
-    }
-
     /// Builds the module on `device`.
     ///
     /// # Errors
@@ -246,7 +242,7 @@ fn first_three(x: &Tensor<4>) -> [usize; 3] {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::refusal;
+    use crate::testing::{refusal, refused};
 
     use super::*;
 
@@ -256,21 +252,14 @@ mod tests {
     fn bad_input_is_refused_with_its_value_and_bound() {
         let device = Device::flex();
         let rotary = RotaryPositionalEncodingConfig::new(6);
-        for (bad, words) in [
-            (FoxConfig::new(8, 0, 1), "heads must be at least 1; got 0"),
-            (FoxConfig::new(8, 2, 0), "layers must be at least 1; got 0"),
-            (FoxConfig::new(0, 2, 1), "d_model must be at least 1; got 0"),
-            (
-                FoxConfig::new(9, 2, 1),
+        refused! {
+            FoxConfig::new(8, 0, 1) => "heads must be at least 1; got 0",
+            FoxConfig::new(8, 2, 0) => "layers must be at least 1; got 0",
+            FoxConfig::new(0, 2, 1) => "d_model must be at least 1; got 0",
+            FoxConfig::new(9, 2, 1) =>
                 "d_model must be a multiple of the number of heads, 2; got 9",
-            ),
-            (
-                FoxConfig::new(8, 2, 1).with_rotary(rotary),
+            FoxConfig::new(8, 2, 1).with_rotary(rotary) =>
                 "the input has d_head 6, but this module was built for d_head 4",
-            ),
-        ] {
-            let message = refusal(bad.try_init(&device));
-            assert!(message.ends_with(words), "{message}");
         }
         let fox = FoxConfig::new(8, 2, 3).init(&device);
         let refused = |layer, width| {

@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     use crate::rotate::RotaryPositionalEncodingConfig;
-    use crate::testing::{distance, refusal, values};
+    use crate::testing::{distance, refusal, refused, values};
 
     #[test]
     fn slow_frequencies_are_left_out() {
@@ -352,29 +352,14 @@ mod tests {
     fn bad_input_is_refused_with_its_value_and_bound() {
         let device = Device::flex();
         let config = FopeConfig::new(16, 2, 64);
-        for (bad, words) in [
-            (
-                FopeConfig::new(7, 2, 64),
-                "d_head must be even and at least 4; got 7",
-            ),
-            (
-                FopeConfig::new(2, 2, 64),
-                "d_head must be even and at least 4; got 2",
-            ),
-            (
-                FopeConfig::new(16, 0, 64),
-                "heads must be at least 1; got 0",
-            ),
-            (FopeConfig::new(16, 2, 6), "a turn of 2π positions; got 6"),
-            (config.clone().with_base(1.0), "decrease; got 1"),
-            (
-                config.clone().with_gain(-1.0),
-                "gain must be finite and at least 0; got -1",
-            ),
-            (config.clone().with_gain(f64::NAN), "at least 0; got NaN"),
-        ] {
-            let message = refusal(bad.try_init(&device));
-            assert!(message.ends_with(words), "{message}");
+        refused! {
+            FopeConfig::new(7, 2, 64) => "d_head must be even and at least 4; got 7",
+            FopeConfig::new(2, 2, 64) => "d_head must be even and at least 4; got 2",
+            FopeConfig::new(16, 0, 64) => "heads must be at least 1; got 0",
+            FopeConfig::new(16, 2, 6) => "… a turn of 2π positions; got 6",
+            config.clone().with_base(1.0) => "… decrease; got 1",
+            config.clone().with_gain(-1.0) => "gain must be finite and at least 0; got -1",
+            config.clone().with_gain(f64::NAN) => "… at least 0; got NaN",
         }
         let fope = config.init(&device);
         let said = |x: [usize; 4], positions: Positions| {

@@ -181,7 +181,7 @@ mod tests {
     use burn::tensor::{DType, TensorData};
 
     use crate::positions::Grid;
-    use crate::testing::{distance, refusal, values};
+    use crate::testing::{distance, refusal, refused, values};
 
     /// One axis, whose frequency is 1: a time, and a position that f32 does not have.
     #[test]
@@ -283,25 +283,14 @@ mod tests {
     #[test]
     fn bad_input_is_refused() {
         let device = Device::flex();
-        let said = |config: MixedRotaryConfig| refusal(config.try_init(&device));
-        assert_eq!(
-            said(MixedRotaryConfig::new(6, 2)),
-            "d_head must be a multiple of 4; got 6"
-        );
-        assert_eq!(
-            said(MixedRotaryConfig::new(7, 2)),
-            "d_head must be even and at least 2; got 7"
-        );
-        assert!(said(MixedRotaryConfig::new(64, 1 << 48)).contains("do not fit into memory"));
-        assert_eq!(
-            said(MixedRotaryConfig::new(8, 0)),
-            "heads must be at least 1; got 0"
-        );
-        assert_eq!(
-            said(MixedRotaryConfig::new(8, 2).with_axes(3)),
-            "axes must be 1 or 2; got 3"
-        );
-        assert!(said(MixedRotaryConfig::new(8, 2).with_base(1.0)).starts_with("base must be"));
+        refused! {
+            MixedRotaryConfig::new(6, 2) => "d_head must be a multiple of 4; got 6",
+            MixedRotaryConfig::new(7, 2) => "d_head must be even and at least 2; got 7",
+            MixedRotaryConfig::new(64, 1 << 48) => "… do not fit into memory",
+            MixedRotaryConfig::new(8, 0) => "heads must be at least 1; got 0",
+            MixedRotaryConfig::new(8, 2).with_axes(3) => "axes must be 1 or 2; got 3",
+            MixedRotaryConfig::new(8, 2).with_base(1.0) => "base must be finite and greater than 1; got 1",
+        }
         let rope = MixedRotaryConfig::new(8, 2).init(&device);
         let ones = |heads| Tensor::<4>::ones([1, heads, 6, 8], &device);
         assert_eq!(

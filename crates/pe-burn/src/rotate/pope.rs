@@ -201,7 +201,7 @@ impl Rotate for Pope {
 mod tests {
     use super::*;
 
-    use crate::testing::{refusal, values};
+    use crate::testing::{refusal, refused, values};
 
     #[test]
     fn a_column_has_the_frequency_of_its_place() {
@@ -232,17 +232,11 @@ mod tests {
     #[test]
     fn bad_input_is_refused_with_its_value_and_bound() {
         let device = Device::flex();
-        for (bad, words) in [
-            (PopeConfig::new(0, 2), "d_head must be at least 1; got 0"),
-            (PopeConfig::new(4, 0), "heads must be at least 1; got 0"),
-            (PopeConfig::new(4, 2).with_base(1.0), "decrease; got 1"),
-            (
-                PopeConfig::new(4, 2).with_max_len(0),
-                "max_len must be at least 1; got 0",
-            ),
-        ] {
-            let message = refusal(bad.try_init(&device));
-            assert!(message.ends_with(words), "{message}");
+        refused! {
+            PopeConfig::new(0, 2) => "d_head must be at least 1; got 0",
+            PopeConfig::new(4, 0) => "heads must be at least 1; got 0",
+            PopeConfig::new(4, 2).with_base(1.0) => "… decrease; got 1",
+            PopeConfig::new(4, 2).with_max_len(0) => "max_len must be at least 1; got 0",
         }
         let pope = PopeConfig::new(4, 2).init(&device);
         let zeros = |dims| Tensor::<4>::zeros(dims, &device);

@@ -12,7 +12,7 @@ pub use config::RotaryPositionalEncodingConfig;
 
 use super::packed;
 use super::turn::{by_columns, rotate, rotate_both, rotate_heads};
-use super::{Rotate, apart_from_values, check_side};
+use super::{Rotate, apart_from_values, check_side, each_side};
 use crate::backend::Addend;
 use crate::config::module;
 use crate::error::PositionError;
@@ -428,18 +428,12 @@ impl Rotate for RotaryPositionalEncoding {
                     }
                 }
             }
-            (queries, keys) => {
-                let alone = |side: Option<(Tensor<4>, &Positions)>| {
-                    side.map(|(x, positions)| {
-                        let side = self.side(&x)?;
-                        let lookup = self.lookup(&side, positions)?;
-                        let rows = self.rows(&side, &lookup, self.length(&lookup))?;
-                        Ok(self.turn(x, rows, self.config.direction()))
-                    })
-                    .transpose()
-                };
-                [alone(queries)?, alone(keys)?]
-            }
+            (queries, keys) => each_side(queries, keys, |x, positions| {
+                let side = self.side(&x)?;
+                let lookup = self.lookup(&side, positions)?;
+                let rows = self.rows(&side, &lookup, self.length(&lookup))?;
+                Ok(self.turn(x, rows, self.config.direction()))
+            })?,
         })
     }
 

@@ -60,10 +60,7 @@ config! {
     /// The number of columns of a head that are rotated and decay, which are the first ones: even, from 2 to `d_head`; ζ and
     /// the wavelengths are those of a head of this width. Default: all of them, for which `d_head` must be even.
     #[serde(skip_serializing_if = "Option::is_none")]
-    rotary_dim: Option<usize> = None;
-}
-
-impl XPosPositionalEncodingConfig {
+    rotary_dim: Option<usize> = None,
     /// Sets the number of columns of a head that are rotated and decay.
     ///
     /// ```
@@ -73,11 +70,10 @@ impl XPosPositionalEncodingConfig {
     /// let config = XPosPositionalEncodingConfig::new(64).with_rotary_dim(32).with_scale_base(256.0);
     /// # config.init(&burn::tensor::Device::flex());
     /// ```
-    pub fn with_rotary_dim(self, rotary_dim: usize) -> Self {
-        let rotary_dim = Some(rotary_dim);
-        Self { rotary_dim, ..self }
-    }
+    with_rotary_dim: usize;
+}
 
+impl XPosPositionalEncodingConfig {
     fn rotary_dim(&self) -> usize {
         self.rotary_dim.unwrap_or(self.d_head)
     }
@@ -94,12 +90,8 @@ impl XPosPositionalEncodingConfig {
         check_rotary_dim(rotary_dim, self.d_head)?;
         // Below the normal numbers the rates would be infinite.
         let fits = self.scale_base > 0.0 && self.scale_base.is_normal();
-        check_number(
-            fits,
-            "scale_base",
-            self.scale_base,
-            "a normal number above 0",
-        )?;
+        let bound = "a normal number above 0";
+        check_number(fits, "scale_base", self.scale_base, bound)?;
         // Past the last position no row is ever used.
         let max_len = self
             .max_len
@@ -262,7 +254,7 @@ mod tests {
 
     use crate::MAX_POSITION;
     use crate::rotate::apart_from_values;
-    use crate::testing::{refusal, values};
+    use crate::testing::{refusal, refused, values};
 
     #[test]
     fn bad_input_is_refused_with_its_value_and_bound() {
@@ -300,16 +292,12 @@ mod tests {
             .init(&device);
         assert!(steep.try_rotate(x(8), x(8), &Positions::from(120)).is_ok());
         assert!(steep.try_rotate(x(8), x(8), &Positions::from(130)).is_err());
-        let wide = XPosPositionalEncodingConfig::new(8).with_rotary_dim(10);
-        assert_eq!(
-            refusal(wide.try_init(&device)),
-            "rotary_dim must be even, from 2 to d_head 8; got 10"
-        );
-        let bad = XPosPositionalEncodingConfig::new(8).with_scale_base(0.0);
-        assert_eq!(
-            refusal(bad.try_init(&device)),
-            "scale_base must be a normal number above 0; got 0"
-        );
+        refused! {
+            XPosPositionalEncodingConfig::new(8).with_rotary_dim(10) =>
+                "rotary_dim must be even, from 2 to d_head 8; got 10",
+            XPosPositionalEncodingConfig::new(8).with_scale_base(0.0) =>
+                "scale_base must be a normal number above 0; got 0",
+        }
     }
 
     /// In their projection, with the gradient.

@@ -41,7 +41,9 @@ config! {
     /// The window of the model that this one was trained further from, as `pretrained_window_sizes` of a
     /// checkpoint has it for each stage: offsets are divided by it and not by `window`. Default: none, as
     /// 0 is there.
-    pretrained_window: Option<[usize; 2]> = None;
+    pretrained_window: Option<[usize; 2]> = None,
+    /// Sets the window that offsets are divided by.
+    with_pretrained_window: [usize; 2];
 
     /// The hidden width of the network, at least 1. Default: 512.
     hidden: usize = 512,
@@ -50,15 +52,6 @@ config! {
 }
 
 impl SwinV2RelativeBiasConfig {
-    /// Sets the window that offsets are divided by.
-    pub fn with_pretrained_window(self, window: [usize; 2]) -> Self {
-        let pretrained_window = Some(window);
-        Self {
-            pretrained_window,
-            ..self
-        }
-    }
-
     /// Builds the module on `device`.
     ///
     /// # Errors

@@ -61,7 +61,9 @@ config! {
     /// What the rows start as. Default: N(0, 0.02), for token embeddings that start as small. Burn's
     /// `Embedding` starts at N(0, 1), and beside it the default has little effect: then start the
     /// table at N(0, 1) too.
-    init: TableInit = TableInit::default();
+    init: TableInit = TableInit::default(),
+    /// Sets what the rows start as: a [`TableInit`] or one of Burn's initializers.
+    with_init: impl Into<TableInit>;
 
     /// The probability, in `[0, 1)`, of zeroing an entry of the sum in training. Default: 0.
     dropout: f64 = 0.0,
@@ -78,27 +80,12 @@ config! {
     /// As in fairseq and RoBERTa: this row starts as zeros and is never trained, and position `p`
     /// uses row `padding_index + 1 + p`. The table has `max_len + padding_index + 1` rows, of which
     /// those before the padding row are never used.
-    padding_index: Option<usize> = None;
+    padding_index: Option<usize> = None,
+    /// Sets the row that padded tokens use.
+    with_padding_index: usize;
 }
 
 impl LearnedPositionalEmbeddingConfig {
-    /// Sets what the rows start as: a [`TableInit`] or one of Burn's initializers.
-    pub fn with_init(self, init: impl Into<TableInit>) -> Self {
-        Self {
-            init: init.into(),
-            ..self
-        }
-    }
-
-    /// Sets the row that padded tokens use.
-    pub fn with_padding_index(self, padding_index: usize) -> Self {
-        let padding_index = Some(padding_index);
-        Self {
-            padding_index,
-            ..self
-        }
-    }
-
     /// Builds the module on `device`. The table is made when it is first used, as Burn's parameters
     /// are, unless it starts as a sinusoid or has a padding row.
     ///

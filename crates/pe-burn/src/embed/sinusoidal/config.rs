@@ -61,12 +61,16 @@ config! {
 
     /// The formula of the frequencies: the paper's with any base, that of another library (to use
     /// weights that it trained), or a range of wavelengths. Default: the paper's, base 10 000.
-    formula: Formula = Formula::default();
+    formula: Formula = Formula::default(),
+    /// Sets the formula of the frequencies; a number is the base of the paper's.
+    with_formula: impl Into<Formula>;
 
     /// Which column holds which sine and cosine. Default: that of the formula, interleaved for the
     /// paper's.
     #[serde(skip_serializing_if = "Option::is_none")]
-    layout: Option<Layout> = None;
+    layout: Option<Layout> = None,
+    /// Sets which column holds which sine and cosine, in place of the layout of the formula.
+    with_layout: Layout;
 
     /// The axes that share the columns, each with frequencies of its own and its columns in a row.
     /// Default: none, positions are on a line.
@@ -75,7 +79,10 @@ config! {
     /// width 2⌈d_model/2a⌉. Together these may be more columns than `d_model`. Then the last ones are left
     /// out; every axis must keep at least one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    axes: Option<Axes> = None;
+    axes: Option<Axes> = None,
+    /// Sets the axes that share the columns, for images, video and coordinates of any kind: see
+    /// [`forward_grid`](super::SinusoidalPositionalEncoding::forward_grid).
+    with_axes: Axes;
 
     /// The probability, in `[0, 1)`, of zeroing an entry of the sum in training. Default: 0.
     dropout: f64 = 0.0,
@@ -104,25 +111,6 @@ impl SinusoidalPositionalEncodingConfig {
     /// Short for `with_formula(Formula::Paper { base })`.
     pub fn with_base(self, base: f64) -> Self {
         self.with_formula(base)
-    }
-
-    /// Sets the formula of the frequencies; a number is the base of the paper's.
-    pub fn with_formula(self, formula: impl Into<Formula>) -> Self {
-        let formula = formula.into();
-        Self { formula, ..self }
-    }
-
-    /// Sets which column holds which sine and cosine, in place of the layout of the formula.
-    pub fn with_layout(self, layout: Layout) -> Self {
-        let layout = Some(layout);
-        Self { layout, ..self }
-    }
-
-    /// Sets the axes that share the columns, for images, video and coordinates of any kind: see
-    /// [`forward_grid`](super::SinusoidalPositionalEncoding::forward_grid).
-    pub fn with_axes(self, axes: Axes) -> Self {
-        let axes = Some(axes);
-        Self { axes, ..self }
     }
 
     /// The frequencies of this many columns, with a gain.

@@ -46,14 +46,33 @@ config! {
 
     /// The number of columns of a head that are rotated, which are the first ones: even, from 2 to
     /// `d_head`. Default: all of them, for which `d_head` must be even.
-    rotary_dim: Option<usize> = None;
+    rotary_dim: Option<usize> = None,
+    /// Sets the number of columns of a head that are rotated.
+    with_rotary_dim: usize;
 
     /// The scaling of the frequencies for longer inputs. Default: none.
     scaling: Option<RopeScaling> = None;
 
     /// The axes that share the pairs. Default: none, positions are on a line.
     #[serde(skip_serializing_if = "Option::is_none")]
-    axes: Option<Axes> = None;
+    axes: Option<Axes> = None,
+    /// Sets the axes that share the pairs, for images, video and coordinates of any kind. Prefix tokens of
+    /// a grid are not rotated (an attention factor scales them like all others).
+    ///
+    /// ```
+    /// use burn::tensor::{Device, Distribution, Tensor};
+    /// use pe_burn::{Axes, Grid, Positions, Rotate, RotaryPositionalEncodingConfig};
+    ///
+    /// let device = Device::flex();
+    /// let rope = RotaryPositionalEncodingConfig::new(64)
+    ///     .with_axes(Axes::HEIGHT_WIDTH)
+    ///     .init(&device);
+    /// let positions = Positions::from(Grid::image(14, 16).with_prefix(1));
+    /// let q = Tensor::<4>::random([2, 8, 1 + 14 * 16, 64], Distribution::Default, &device);
+    /// let q = rope.rotate_queries(q, &positions);
+    /// # assert_eq!(q.dims(), [2, 8, 225, 64]);
+    /// ```
+    with_axes: Axes;
 
     /// The frequencies of the pairs in radians per position, in place of those of `base`; with axes that
     /// have frequencies of their own, those of each axis. Default: none.
@@ -79,12 +98,6 @@ config! {
 }
 
 impl RotaryPositionalEncodingConfig {
-    /// Sets the number of columns of a head that are rotated.
-    pub fn with_rotary_dim(self, rotary_dim: usize) -> Self {
-        let rotary_dim = Some(rotary_dim);
-        Self { rotary_dim, ..self }
-    }
-
     /// Sets the scaling of the frequencies for longer inputs.
     ///
     /// ```
@@ -98,27 +111,6 @@ impl RotaryPositionalEncodingConfig {
     pub fn with_scaling(self, scaling: impl Into<RopeScaling>) -> Self {
         let scaling = Some(scaling.into());
         Self { scaling, ..self }
-    }
-
-    /// Sets the axes that share the pairs, for images, video and coordinates of any kind. Prefix tokens of
-    /// a grid are not rotated (an attention factor scales them like all others).
-    ///
-    /// ```
-    /// use burn::tensor::{Device, Distribution, Tensor};
-    /// use pe_burn::{Axes, Grid, Positions, Rotate, RotaryPositionalEncodingConfig};
-    ///
-    /// let device = Device::flex();
-    /// let rope = RotaryPositionalEncodingConfig::new(64)
-    ///     .with_axes(Axes::HEIGHT_WIDTH)
-    ///     .init(&device);
-    /// let positions = Positions::from(Grid::image(14, 16).with_prefix(1));
-    /// let q = Tensor::<4>::random([2, 8, 1 + 14 * 16, 64], Distribution::Default, &device);
-    /// let q = rope.rotate_queries(q, &positions);
-    /// # assert_eq!(q.dims(), [2, 8, 225, 64]);
-    /// ```
-    pub fn with_axes(self, axes: Axes) -> Self {
-        let axes = Some(axes);
-        Self { axes, ..self }
     }
 
     /// Sets the frequencies of the pairs, in radians per position: a checkpoint's `inv_freq`, or those of
