@@ -8,11 +8,11 @@ use burn::tensor::activation::softmax;
 use burn::tensor::quantization::{Calibration, QuantScheme};
 use burn::tensor::{Bool, DType, Device, FloatDType, Gradients, Tensor, TensorData};
 use pe_burn::content::{CopeConfig, DebertaConfig, ShawConfig, TransformerXl, TransformerXlConfig};
-use pe_burn::{Layout, PositionalConfig, PositionalScheme, Positions, ScoreBias, convert_layout};
+use pe_burn::{Layout, PositionalScheme, Positions, ScoreBias, convert_layout};
 use pe_tests::{devices, is_card};
 use serde::Deserialize;
 
-use crate::{cases, distance, random, refusal, values};
+use crate::{assert_within, cases, distance, random, refusal, scheme, values, wide};
 
 /// An attention, and what a peer makes of it.
 #[derive(Deserialize)]
@@ -266,19 +266,9 @@ impl Case {
         let largest = all.fold(0.0_f64, |most, g| most.max(g.abs()));
         for (name, theirs) in &self.gradients {
             let ours = leaves.tensors[name.as_str()].grad(gradients);
-            let ours: Vec<f64> = ours
-                .unwrap_or_else(|| panic!("{about}: no gradient of {name}"))
-                .into_data()
-                .iter()
-                .collect();
-            assert_eq!(ours.len(), theirs.len(), "{about}: {name}");
-            for (i, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
-                let off = (ours - theirs).abs();
-                assert!(
-                    off <= 4.0 * bound * largest,
-                    "{about}: gradient {i} of {name}: {ours} for {theirs}"
-                );
-            }
+            let ours = wide(ours.unwrap_or_else(|| panic!("{about}: no gradient of {name}")));
+            let about = format!("{about}: the gradient of {name}");
+            assert_within(&ours, theirs, 4.0 * bound * largest, &about);
         }
     }
 }
@@ -489,12 +479,7 @@ fn values_of_shaw() {
                         &case.gradients["table"],
                     ),
                 ] {
-                    let ours: Vec<f64> = ours.into_data().iter().collect();
-                    assert_eq!(ours.len(), theirs.len());
-                    for (ours, theirs) in ours.iter().zip(theirs) {
-                        let off = (ours - theirs).abs();
-                        assert!(off <= 5e-6, "{device:?} {name}: {ours} for {theirs}");
-                    }
+                    assert_within(&wide(ours), theirs, 5e-6, &format!("{device:?} {name}"));
                 }
             }
         }
@@ -505,10 +490,7 @@ const CONTENT: [&str; 5] = ["shaw", "transformer_xl", "deberta", "tupe", "cope"]
 
 /// Every scheme that looks at queries and keys, for heads of width 4.
 fn schemes(device: &Device) -> [PositionalScheme; 5] {
-    CONTENT.map(|name| {
-        let config = PositionalConfig::by_name(name, 8, 2, 64).unwrap();
-        config.init(device)
-    })
+    CONTENT.map(|name| scheme(name, [8, 2, 64], device))
 }
 
 /// Sinusoids have values between whole distances, and an order is known of all numbers. A table has no rows
@@ -695,8 +677,7 @@ fn quantized_parameters_give_nearly_the_same() {
         random([2, 2, 5, 32], &device),
     );
     for name in CONTENT {
-        let config = PositionalConfig::by_name(name, 64, 2, 64).unwrap();
-        let scheme = config.init(&device);
+        let scheme = scheme(name, [64, 2, 64], &device);
         let mut quantizer = Quantizer::new(Calibration::MinMax, QuantScheme::default());
         let packed = scheme.clone().quantize_weights(&mut quantizer);
         for at in [Positions::from(2), Positions::from_starts([2, 9])] {

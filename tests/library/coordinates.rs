@@ -17,7 +17,7 @@ use pe_models::HfConfig;
 use pe_tests::devices;
 use serde::Deserialize;
 
-use crate::{cases, distance, embeddings, refusal, values};
+use crate::{assert_within, cases, distance, embeddings, refusal, values};
 
 #[derive(Deserialize)]
 struct Case {
@@ -106,12 +106,12 @@ fn rotations_of_every_peer() {
                 let ours = rope.rotate_queries(x, positions);
                 let ours = values(converted(ours, interleaved, halves));
                 let largest = ours.iter().fold(0_f32, |most, y| most.max(y.abs()));
-                for (i, (ours, theirs)) in ours.iter().zip(case.rotated.concat()).enumerate() {
-                    // Rounding of f32 in a product of two, and f32 sines in some of the peers.
-                    let off = (f64::from(*ours) - theirs).abs() / f64::from(largest);
-                    let peer = &case.peer;
-                    assert!(off <= 1e-6, "{device:?} {peer} number {i}: {ours} {theirs}");
-                }
+                // Rounding of f32 in a product of two, and f32 sines in some of the peers.
+                let (bound, about) = (
+                    1e-6 * f64::from(largest),
+                    format!("{device:?} {}", case.peer),
+                );
+                assert_within(&ours, &case.rotated.concat(), bound, &about);
             }
         }
     }
