@@ -57,7 +57,8 @@ mod tests {
     use pe_burn::{PositionalConfig, Positions};
 
     use super::*;
-    use crate::{Adam, Encoder, EncoderConfig, Kernels};
+    use crate::testing::adam;
+    use crate::{Encoder, EncoderConfig, Kernels};
 
     /// As Burn's optimizers keep it, of moments of these shapes.
     fn state(moments: [usize; 2], device: &Device) -> AdamState<1> {
@@ -244,14 +245,7 @@ mod tests {
     fn adam_takes_a_gradient_and_moments_of_the_shape_of_the_parameter_alone() {
         let device = Device::flex();
         for kernels in [Kernels::Auto, Kernels::Off] {
-            let adam = Adam {
-                beta_1: 0.9,
-                beta_2: 0.98,
-                epsilon: 1e-8,
-                clip_norm: None,
-                weight_decay: 0.0,
-                kernels,
-            };
+            let adam = adam(None, 0.0, kernels);
             let step = |gradient: usize, state: Option<AdamState<1>>| {
                 let zeros = |len| Tensor::<1>::zeros([len], &device);
                 refused(|| adam.step(1e-2, zeros(1000), zeros(gradient), state))
