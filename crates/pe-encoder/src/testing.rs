@@ -1,6 +1,7 @@
 //! Helpers of the tests.
 
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use burn::tensor::{Bool, Device, Distribution, Gradients, Tensor, TensorData};
 use rand_chacha::ChaCha8Rng;
@@ -19,6 +20,15 @@ pub fn random<const D: usize>(shape: [usize; D], device: &Device) -> Tensor<D> {
     let data =
         NUMBERS.with_borrow_mut(|numbers| TensorData::random::<f32, _, _>(shape, normal, numbers));
     Tensor::from_data(data, device)
+}
+
+/// What a call says when it panics.
+pub fn refused<T>(call: impl FnOnce() -> T) -> String {
+    let Err(panicked) = catch_unwind(AssertUnwindSafe(call)) else {
+        panic!("not refused");
+    };
+    let message = panicked.downcast::<String>();
+    *message.expect("a message with the values")
 }
 
 /// Adam with β₁ = 0.9, β₂ = 0.98 and ε = 1e-8.
