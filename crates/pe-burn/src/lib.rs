@@ -228,7 +228,7 @@ pub use positions::{
 };
 pub use rotate::{
     RopeScaling, RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate, RotateByRows,
-    XPosPositionalEncoding, XPosPositionalEncodingConfig,
+    ToTurn, Turned, XPosPositionalEncoding, XPosPositionalEncodingConfig,
 };
 pub use scheme::{PositionalConfig, PositionalScheme};
 pub use spectrum::{DEFAULT_BASE, Formula, Spectrum};

@@ -40,7 +40,8 @@ use crate::positional::{NoPositions, Positional, acts_at};
 use crate::positions::{Axes, Positions, Tokens};
 use crate::rotate::{
     Fope, FopeConfig, MixedRotary, Pope, PopeConfig, RotaryPositionalEncoding,
-    RotaryPositionalEncodingConfig, Rotate, XPosPositionalEncoding, XPosPositionalEncodingConfig,
+    RotaryPositionalEncodingConfig, Rotate, ToTurn, Turned, XPosPositionalEncoding,
+    XPosPositionalEncodingConfig,
 };
 use crate::sizes::ModelSizes;
 use crate::tensor::check_float;
@@ -344,11 +345,7 @@ impl Embed for PositionalScheme {
 impl Rotate for PositionalScheme {
     /// Rotates queries and keys, if the hook of the scheme is [`Rotate`]. Else it returns them unchanged,
     /// and checks nothing.
-    fn try_rotate_sides(
-        &self,
-        queries: Option<(Tensor<4>, &Positions)>,
-        keys: Option<(Tensor<4>, &Positions)>,
-    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+    fn try_rotate_sides(&self, queries: ToTurn, keys: ToTurn) -> Result<Turned, PositionError> {
         match self.as_rotate() {
             Some(scheme) => scheme.try_rotate_sides(queries, keys),
             None => Ok([queries.map(|(q, _)| q), keys.map(|(k, _)| k)]),

@@ -7,7 +7,7 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Distribution, FloatDType, Tensor};
 
 use super::turn::rotate_by;
-use super::{Rotate, each_side, lookup};
+use super::{Rotate, ToTurn, Turned, each_side, lookup};
 use crate::backend::memory::check_room;
 use crate::config::{config, module};
 use crate::error::{PositionError, check_number, check_size, check_width};
@@ -225,11 +225,7 @@ impl Fope {
 }
 
 impl Rotate for Fope {
-    fn try_rotate_sides(
-        &self,
-        queries: Option<(Tensor<4>, &Positions)>,
-        keys: Option<(Tensor<4>, &Positions)>,
-    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+    fn try_rotate_sides(&self, queries: ToTurn, keys: ToTurn) -> Result<Turned, PositionError> {
         each_side(queries, keys, |x, positions| self.side(x, positions))
     }
 }

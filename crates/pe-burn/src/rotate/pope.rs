@@ -6,7 +6,7 @@ use burn::module::{Initializer, Module, Param};
 use burn::tensor::activation::log_sigmoid;
 use burn::tensor::{Device, FloatDType, Tensor};
 
-use super::{Rotate, lookup};
+use super::{Rotate, ToTurn, Turned, lookup};
 use crate::backend::memory::check_room;
 use crate::config::{config, module};
 use crate::error::{PositionError, check_size, check_width};
@@ -180,11 +180,7 @@ impl Rotate for Pope {
         2 * d_head
     }
 
-    fn try_rotate_sides(
-        &self,
-        queries: Option<(Tensor<4>, &Positions)>,
-        keys: Option<(Tensor<4>, &Positions)>,
-    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+    fn try_rotate_sides(&self, queries: ToTurn, keys: ToTurn) -> Result<Turned, PositionError> {
         let phases = dequantized(self.phases.val());
         // In the type of the phases: drivers of Vulkan have no exponential and no sine of f64.
         let dtype = compute_dtype(phases.dtype().into());

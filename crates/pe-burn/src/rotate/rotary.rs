@@ -12,7 +12,7 @@ pub use config::RotaryPositionalEncodingConfig;
 
 use super::packed;
 use super::turn::{by_columns, rotate, rotate_both, rotate_heads};
-use super::{Rotate, apart_from_values, check_side, each_side};
+use super::{Rotate, ToTurn, Turned, apart_from_values, check_side, each_side};
 use crate::backend::Addend;
 use crate::config::module;
 use crate::error::PositionError;
@@ -390,11 +390,7 @@ impl RotaryAxes {
 
 impl Rotate for RotaryPositionalEncoding {
     #[inline]
-    fn try_rotate_sides(
-        &self,
-        queries: Option<(Tensor<4>, &Positions)>,
-        keys: Option<(Tensor<4>, &Positions)>,
-    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+    fn try_rotate_sides(&self, queries: ToTurn, keys: ToTurn) -> Result<Turned, PositionError> {
         Ok(match (queries, keys) {
             (Some((q, at_q)), Some((k, at_k))) => {
                 let side_q = self.side(&q)?;

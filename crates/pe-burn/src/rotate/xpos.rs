@@ -6,7 +6,7 @@ use burn::module::Module;
 use burn::tensor::{DType, Device, Tensor};
 
 use super::turn::{rotate, rotate_heads};
-use super::{Rotate, lookup, packed};
+use super::{Rotate, ToTurn, Turned, lookup, packed};
 use crate::config::{config, module};
 use crate::error::{PositionError, check_number};
 use crate::layout::{Layout, Turn, check_rotary_dim};
@@ -185,7 +185,7 @@ pub struct XPosPositionalEncoding {
 impl XPosPositionalEncoding {
     fn rotate_side(
         &self,
-        side: Option<(Tensor<4>, &Positions)>,
+        side: ToTurn,
         rows: &RowBuffer,
     ) -> Result<Option<Tensor<4>>, PositionError> {
         let Some((x, positions)) = side else {
@@ -202,11 +202,7 @@ impl XPosPositionalEncoding {
 }
 
 impl Rotate for XPosPositionalEncoding {
-    fn try_rotate_sides(
-        &self,
-        queries: Option<(Tensor<4>, &Positions)>,
-        keys: Option<(Tensor<4>, &Positions)>,
-    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+    fn try_rotate_sides(&self, queries: ToTurn, keys: ToTurn) -> Result<Turned, PositionError> {
         Ok([
             self.rotate_side(queries, &self.of_queries)?,
             self.rotate_side(keys, &self.of_keys)?,

@@ -4,8 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use burn::tensor::{Device, Tensor};
 use pe_burn::{
-    Bias, ForgetGate, Heads, PositionError, Positional, Positions, Rotate, ScoreBias, Tokens,
-    WeightBias,
+    Bias, ForgetGate, Heads, PositionError, Positional, Positions, Rotate, ScoreBias, ToTurn,
+    Tokens, Turned, WeightBias,
 };
 use pe_encoder::{AttentionConfig, Cache, Kernels};
 
@@ -70,11 +70,7 @@ impl Rotate for Zeros {
         }
     }
 
-    fn try_rotate_sides(
-        &self,
-        _: Option<(Tensor<4>, &Positions)>,
-        _: Option<(Tensor<4>, &Positions)>,
-    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+    fn try_rotate_sides(&self, _: ToTurn, _: ToTurn) -> Result<Turned, PositionError> {
         let Self::Sides(shape) = self else {
             unreachable!()
         };

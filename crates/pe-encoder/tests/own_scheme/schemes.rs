@@ -6,7 +6,7 @@ use burn::tensor::activation::{log_sigmoid, softplus};
 use burn::tensor::{Device, Distribution, Tensor, TensorData};
 use pe_burn::{
     Bias, Embed, ForgetGate, Heads, Layout, PositionError, Positional, Positions, Rotate,
-    RotateByRows, ScoreBias, Spectrum, Tokens, WeightBias,
+    RotateByRows, ScoreBias, Spectrum, ToTurn, Tokens, Turned, WeightBias,
 };
 
 use super::formula::{Formula, Pair};
@@ -89,11 +89,7 @@ impl Formula for ByRows {
 pub struct ByHand;
 
 impl Rotate for ByHand {
-    fn try_rotate_sides(
-        &self,
-        queries: Option<(Tensor<4>, &Positions)>,
-        keys: Option<(Tensor<4>, &Positions)>,
-    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+    fn try_rotate_sides(&self, queries: ToTurn, keys: ToTurn) -> Result<Turned, PositionError> {
         let side = |(x, positions): (Tensor<4>, &Positions)| {
             let ([_, _, seq, width], device) = (x.dims(), x.device());
             let pairs = width / 2;
@@ -353,11 +349,7 @@ impl Rotate for Pope {
         2 * d_head
     }
 
-    fn try_rotate_sides(
-        &self,
-        queries: Option<(Tensor<4>, &Positions)>,
-        keys: Option<(Tensor<4>, &Positions)>,
-    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+    fn try_rotate_sides(&self, queries: ToTurn, keys: ToTurn) -> Result<Turned, PositionError> {
         let queries = queries.map(|side| self.side(side, None)).transpose()?;
         let keys = keys.map(|side| self.side(side, Some(self.delta.val())));
         Ok([queries, keys.transpose()?])
