@@ -62,8 +62,9 @@ fn zeros(shape: Shape) -> Tensor<4> {
     Tensor::zeros(shape, &Device::flex())
 }
 
-fn case(layout: Layout, shape: Shape, with: &str) -> serde_json::Value {
-    json!({"case": "rotary", "layout": name(layout), "with": with, "shape": shape})
+/// What a peer is asked for.
+fn case(layout: Layout, shape: Shape) -> impl Fn(&str) -> serde_json::Value {
+    move |with| json!({"case": "rotary", "layout": name(layout), "with": with, "shape": shape})
 }
 
 /// Pairs rotated in a slice, on one thread or on all.
@@ -86,28 +87,17 @@ impl Plain {
     }
 
     fn on_one_thread(&mut self) {
-        let Self {
-            x,
-            rows,
-            d_head,
-            layout,
-        } = self;
-        for head in x.chunks_mut(rows.len()) {
-            turn(head, rows, *d_head, *layout);
+        for head in self.x.chunks_mut(self.rows.len()) {
+            turn(head, &self.rows, self.d_head, self.layout);
         }
-        black_box(x);
+        black_box(&mut self.x);
     }
 
     fn on_all_threads(&mut self) {
-        let Self {
-            x,
-            rows,
-            d_head,
-            layout,
-        } = self;
-        let heads = x.par_chunks_mut(rows.len());
-        heads.for_each(|head| turn(head, rows, *d_head, *layout));
-        black_box(x);
+        let (rows, d_head, layout) = (&self.rows, self.d_head, self.layout);
+        let heads = self.x.par_chunks_mut(rows.len());
+        heads.for_each(|head| turn(head, rows, d_head, layout));
+        black_box(&mut self.x);
     }
 
     fn turned(&self) -> Vec<f32> {
@@ -141,7 +131,7 @@ fn turn(head: &mut [f32], rows: &[f32], d_head: usize, layout: Layout) {
 }
 
 fn owned(peers: &Peers, shape: Shape, layout: Layout) {
-    let (ours, burn) = modules(shape, layout);
+    let ((ours, burn), case) = (modules(shape, layout), case(layout, shape));
     let [a, b] = [(); 2].map(|()| Owned::new(zeros(shape)));
     let [mut one, mut all] = [(); 2].map(|()| Plain::new(shape, layout));
     let at = Positions::default();
@@ -154,12 +144,7 @@ fn owned(peers: &Peers, shape: Shape, layout: Layout) {
         .way("burn::nn::RotaryEncoding", cores(), BURN, || {
             b.pass(|x| burn.forward(x));
         })
-        .peer(
-            peers,
-            "PyTorch, eager",
-            PYTORCH,
-            case(layout, shape, "torch"),
-        )
+        .peer(peers, "PyTorch, eager", PYTORCH, case("torch"))
         .way("plain loop in place, one thread", 1, None, || {
             one.on_one_thread();
         })
@@ -170,7 +155,7 @@ fn owned(peers: &Peers, shape: Shape, layout: Layout) {
 }
 
 fn shared(peers: &Peers, shape: Shape, layout: Layout) {
-    let (ours, burn) = modules(shape, layout);
+    let ((ours, burn), case) = (modules(shape, layout), case(layout, shape));
     let x = zeros(shape);
     let plain = Plain::new(shape, layout);
     let at = Positions::default();
@@ -182,18 +167,8 @@ fn shared(peers: &Peers, shape: Shape, layout: Layout) {
         .way("burn::nn::RotaryEncoding", cores(), BURN, || {
             drop(black_box(burn.forward(x.clone())));
         })
-        .peer(
-            peers,
-            "PyTorch, eager",
-            PYTORCH,
-            case(layout, shape, "torch"),
-        )
-        .peer(
-            peers,
-            "PyTorch, torch.compile",
-            None,
-            case(layout, shape, "torch.compile"),
-        )
+        .peer(peers, "PyTorch, eager", PYTORCH, case("torch"))
+        .peer(peers, "PyTorch, torch.compile", None, case("torch.compile"))
         .way("plain loop over a copy", 1, None, || {
             drop(black_box(plain.turned()));
         })
@@ -202,7 +177,7 @@ fn shared(peers: &Peers, shape: Shape, layout: Layout) {
 
 /// A token for each head, at a position of the buffer.
 fn decoding(peers: &Peers, shape: Shape, layout: Layout) {
-    let (ours, burn) = modules(shape, layout);
+    let ((ours, burn), case) = (modules(shape, layout), case(layout, shape));
     let [a, b] = [(); 2].map(|()| Owned::new(zeros(shape)));
     let mut plain = Plain::new(shape, layout);
     let at = Positions::from(7);
@@ -214,12 +189,7 @@ fn decoding(peers: &Peers, shape: Shape, layout: Layout) {
         .way("burn::nn::RotaryEncoding", 1, BURN, || {
             b.pass(|x| burn.apply(x, 7));
         })
-        .peer(
-            peers,
-            "PyTorch, eager",
-            PYTORCH,
-            case(layout, shape, "torch"),
-        )
+        .peer(peers, "PyTorch, eager", PYTORCH, case("torch"))
         .way("plain loop in place, one thread", 1, None, || {
             plain.on_one_thread();
         })

@@ -14,7 +14,7 @@ use burn::tensor::activation::{gelu_approximate, silu, softmax};
 use burn::tensor::module::linear;
 use burn::tensor::{Bool, Device, Int, Tensor};
 use pe_burn::{Positions, RotaryPositionalEncoding, Rotate};
-use pe_examples::{Cache, Linear, Norm, Result, Weights, append, embed, generate, unseen};
+use pe_examples::{Cache, Decode, Linear, Norm, Result, Weights, append, embed, unseen};
 use pe_models::{AttentionSpan, HfConfig, LayerPositions};
 use serde_json::Value;
 
@@ -111,15 +111,14 @@ impl Decoder {
             sizes,
         })
     }
+}
 
-    /// A cache for each layer, empty.
-    pub fn caches(&self) -> Vec<Cache> {
-        self.layers.iter().map(|_| None).collect()
+impl Decode for Decoder {
+    fn caches(&self) -> Vec<Cache> {
+        vec![None; self.layers.len()]
     }
 
-    /// The logits of new tokens, `[batch, seq]` to `[batch, seq, vocabulary]`. `real` is `[batch, tokens
-    /// so far and new ones]`, false for padding.
-    pub fn forward(
+    fn forward(
         &self,
         tokens: Tensor<2, Int>,
         real: &Tensor<2, Bool>,
@@ -135,17 +134,6 @@ impl Decoder {
         }
         let logits = linear(self.norm.forward(x), self.head.clone().transpose(), None);
         squeeze(logits, self.sizes.logit_cap)
-    }
-
-    /// The tokens that follow each prompt, always the likeliest.
-    pub fn generate(&self, prompts: &[Vec<i64>], count: usize) -> Vec<Vec<i64>> {
-        let mut caches = self.caches();
-        generate(
-            prompts,
-            count,
-            &self.embedding.device(),
-            |tokens, real, positions| self.forward(tokens, real, positions, &mut caches),
-        )
     }
 }
 
@@ -266,7 +254,10 @@ fn main() -> Result<()> {
     let folder = std::env::args().nth(1).unwrap_or(small.to_string());
     let decoder = Decoder::read(Path::new(&folder), &Device::flex())?;
     let prompts = [vec![3, 1, 4, 1, 5, 9, 2, 6], vec![2, 7, 1]];
-    for (prompt, tokens) in prompts.iter().zip(decoder.generate(&prompts, 12)) {
+    for (prompt, tokens) in prompts
+        .iter()
+        .zip(decoder.generate(&prompts, 12, &Device::flex()))
+    {
         println!("{prompt:?} → {tokens:?}");
     }
     Ok(())

@@ -20,46 +20,55 @@ pub fn append(cache: &mut Cache, k: Tensor<4>, v: Tensor<4>) -> [Tensor<4>; 2] {
     all
 }
 
-/// The tokens that follow each prompt, always the likeliest. Shorter prompts are padded on the left.
-///
-/// `logits` gets new tokens, `[batch, seq]`; which of all tokens so far are no padding,
-/// `[batch, tokens]`; and the positions of the new ones. It returns `[batch, seq, vocabulary]`.
-pub fn generate(
-    prompts: &[Vec<i64>],
-    count: usize,
-    device: &Device,
-    mut logits: impl FnMut(Tensor<2, Int>, &Tensor<2, Bool>, &Positions) -> Tensor<3>,
-) -> Vec<Vec<i64>> {
-    let batch = prompts.len();
-    let longest = prompts.iter().map(Vec::len).max().unwrap_or(0);
-    let mut tokens = Tensor::<2, Int>::zeros([batch, longest], device);
-    let mut is_real = tokens.clone();
-    for (row, prompt) in prompts.iter().enumerate() {
-        let place = [row..row + 1, longest - prompt.len()..longest];
-        let ids = Tensor::<1, Int>::from_data(&prompt[..], device).unsqueeze();
-        is_real = is_real.slice_assign(place.clone(), ids.ones_like());
-        tokens = tokens.slice_assign(place, ids);
-    }
-    let mut real = is_real.bool();
+/// A decoder whose layers have a cache each.
+pub trait Decode {
+    /// A cache for each layer, empty.
+    fn caches(&self) -> Vec<Cache>;
 
-    // Padding does not count: the first token of each prompt is at position 0.
-    let mut positions = Positions::from_token_mask(real.clone());
-    let mut out = vec![Vec::new(); batch];
-    for step in 0..count {
-        let logits = logits(tokens, &real, &positions);
-        let last = logits.dims()[1] - 1;
-        tokens = logits.narrow(1, last, 1).argmax(2).reshape([batch, 1]);
-        let next = tokens.to_data().iter::<i64>().collect::<Vec<_>>();
-        for (row, token) in out.iter_mut().zip(next) {
-            row.push(token);
+    /// The logits of new tokens, `[batch, seq]` to `[batch, seq, vocabulary]`, at their positions. `real` is `[batch, tokens
+    /// so far and new ones]`, false for padding.
+    fn forward(
+        &self,
+        tokens: Tensor<2, Int>,
+        real: &Tensor<2, Bool>,
+        positions: &Positions,
+        caches: &mut [Cache],
+    ) -> Tensor<3>;
+
+    /// The tokens that follow each prompt, always the likeliest. Shorter prompts are padded on the left.
+    fn generate(&self, prompts: &[Vec<i64>], count: usize, device: &Device) -> Vec<Vec<i64>> {
+        let mut caches = self.caches();
+        let batch = prompts.len();
+        let longest = prompts.iter().map(Vec::len).max().unwrap_or(0);
+        let mut tokens = Tensor::<2, Int>::zeros([batch, longest], device);
+        let mut is_real = tokens.clone();
+        for (row, prompt) in prompts.iter().enumerate() {
+            let place = [row..row + 1, longest - prompt.len()..longest];
+            let ids = Tensor::<1, Int>::from_data(&prompt[..], device).unsqueeze();
+            is_real = is_real.slice_assign(place.clone(), ids.ones_like());
+            tokens = tokens.slice_assign(place, ids);
         }
-        // From here on each row is one token after its last one.
-        let starts: Vec<usize> = prompts.iter().map(|prompt| prompt.len() + step).collect();
-        positions = Positions::from_starts(starts);
-        let one = Tensor::<2, Int>::ones([batch, 1], device).bool();
-        real = Tensor::cat(vec![real, one], 1);
+        let mut real = is_real.bool();
+
+        // Padding does not count: the first token of each prompt is at position 0.
+        let mut positions = Positions::from_token_mask(real.clone());
+        let mut out = vec![Vec::new(); batch];
+        for step in 0..count {
+            let logits = self.forward(tokens, &real, &positions, &mut caches);
+            let last = logits.dims()[1] - 1;
+            tokens = logits.narrow(1, last, 1).argmax(2).reshape([batch, 1]);
+            let next = tokens.to_data().iter::<i64>().collect::<Vec<_>>();
+            for (row, token) in out.iter_mut().zip(next) {
+                row.push(token);
+            }
+            // From here on each row is one token after its last one.
+            let starts: Vec<usize> = prompts.iter().map(|prompt| prompt.len() + step).collect();
+            positions = Positions::from_starts(starts);
+            let one = Tensor::<2, Int>::ones([batch, 1], device).bool();
+            real = Tensor::cat(vec![real, one], 1);
+        }
+        out
     }
-    out
 }
 
 /// Which keys each of the last `seq` tokens does not see: later ones, padding, and those before its

@@ -22,5 +22,5 @@
 mod generate;
 mod weights;
 
-pub use generate::{Cache, append, generate, unseen};
+pub use generate::{Cache, Decode, append, unseen};
 pub use weights::{Linear, Norm, Result, Weights, embed};

@@ -12,6 +12,7 @@ use std::path::Path;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use pe_burn::Positions;
+use pe_examples::Decode;
 use serde::Deserialize;
 
 const NAMES: [&str; 11] = [
@@ -28,35 +29,16 @@ const NAMES: [&str; 11] = [
     "smollm3",
 ];
 
-/// The decoder of either example.
-enum Decoder {
-    Newer(Box<decoder::Decoder>),
-    Gpt(Box<gpt_decoder::Decoder>),
-}
-
-impl Decoder {
-    fn generate(&self, prompts: &[Vec<i64>], count: usize) -> Vec<Vec<i64>> {
-        match self {
-            Self::Newer(decoder) => decoder.generate(prompts, count),
-            Self::Gpt(decoder) => decoder.generate(prompts, count),
-        }
-    }
-
-    /// The logits of tokens without padding, from position 0 on.
-    fn logits(&self, tokens: &[i64]) -> Vec<Vec<f32>> {
-        let device = Device::flex();
-        let shape = [1, tokens.len()];
-        let ids = Tensor::<2, Int>::from_data(TensorData::new(tokens.to_vec(), shape), &device);
-        let real = Tensor::<2, Int>::ones(shape, &device).bool();
-        let positions = Positions::default();
-        let logits = match self {
-            Self::Newer(decoder) => decoder.forward(ids, &real, &positions, &mut decoder.caches()),
-            Self::Gpt(decoder) => decoder.forward(ids, &real, &positions, &mut decoder.caches()),
-        };
-        let width = logits.dims()[2];
-        let logits: Vec<f32> = logits.into_data().iter::<f32>().collect();
-        logits.chunks(width).map(<[f32]>::to_vec).collect()
-    }
+/// The logits of tokens without padding, from position 0 on.
+fn logits(decoder: &dyn Decode, tokens: &[i64]) -> Vec<Vec<f32>> {
+    let device = Device::flex();
+    let shape = [1, tokens.len()];
+    let ids = Tensor::<2, Int>::from_data(TensorData::new(tokens.to_vec(), shape), &device);
+    let real = Tensor::<2, Int>::ones(shape, &device).bool();
+    let logits = decoder.forward(ids, &real, &Positions::default(), &mut decoder.caches());
+    let width = logits.dims()[2];
+    let logits: Vec<f32> = logits.into_data().iter::<f32>().collect();
+    logits.chunks(width).map(<[f32]>::to_vec).collect()
 }
 
 #[derive(Deserialize)]
@@ -72,16 +54,16 @@ struct Prompt {
     generated: Vec<i64>,
 }
 
-fn read(name: &str) -> (Decoder, Vec<Prompt>) {
+fn read(name: &str) -> (Box<dyn Decode>, Vec<Prompt>) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../tests/peers/decoders")
         .join(name);
     let device = Device::flex();
-    let decoder = match name {
-        "bloom" | "gpt_neox" | "gptj" => Decoder::Gpt(Box::new(
-            gpt_decoder::Decoder::read(&folder, &device).unwrap(),
-        )),
-        _ => Decoder::Newer(Box::new(decoder::Decoder::read(&folder, &device).unwrap())),
+    let decoder: Box<dyn Decode> = match name {
+        "bloom" | "gpt_neox" | "gptj" => {
+            Box::new(gpt_decoder::Decoder::read(&folder, &device).unwrap())
+        }
+        _ => Box::new(decoder::Decoder::read(&folder, &device).unwrap()),
     };
     let text = std::fs::read_to_string(folder.join("expected.json")).unwrap();
     let expected: Expected = serde_json::from_str(&text).unwrap();
@@ -93,7 +75,7 @@ fn logits_are_those_of_transformers() {
     for name in NAMES {
         let (decoder, prompts) = read(name);
         for prompt in prompts {
-            let logits = decoder.logits(&prompt.tokens);
+            let logits = logits(&*decoder, &prompt.tokens);
             let last = &logits[logits.len() - prompt.logits.len()..];
             for (ours, theirs) in last.iter().zip(&prompt.logits) {
                 let largest = theirs.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
@@ -114,9 +96,10 @@ fn greedy_decoding_adds_the_tokens_of_transformers() {
         let tokens: Vec<Vec<i64>> = prompts.iter().map(|prompt| prompt.tokens.clone()).collect();
         let count = prompts[0].generated.len();
         assert_eq!(count, 32);
-        let together = decoder.generate(&tokens, count);
+        let device = Device::flex();
+        let together = decoder.generate(&tokens, count, &device);
         for (prompt, together) in prompts.iter().zip(together) {
-            let alone = decoder.generate(std::slice::from_ref(&prompt.tokens), count);
+            let alone = decoder.generate(std::slice::from_ref(&prompt.tokens), count, &device);
             assert_eq!(alone[0], prompt.generated, "{name}, alone");
             assert_eq!(together, prompt.generated, "{name}, in a batch");
         }
@@ -130,7 +113,7 @@ fn a_cache_changes_nothing() {
         let (decoder, prompts) = read(name);
         let mut tokens = prompts[1].tokens.clone();
         for expected in &prompts[1].generated {
-            let logits = decoder.logits(&tokens);
+            let logits = logits(&*decoder, &tokens);
             let last = logits.last().unwrap();
             let likeliest = (0..last.len())
                 .max_by(|a, b| last[*a].total_cmp(&last[*b]))

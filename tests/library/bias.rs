@@ -4,24 +4,15 @@ use burn::module::{Module, Param};
 use burn::tensor::{Device, Int, Tensor};
 use pe_burn::{
     AlibiConfig, AlibiShape, Bias, Embed, FireConfig, KerpleConfig, KerpleShape, PositionalConfig,
-    PositionalScheme, Positions, ScoreBias, T5RelativeBiasConfig,
+    PositionalScheme, Positions, ScoreBias, T5RelativeBiasConfig, Tokens,
 };
 use pe_tests::devices;
 
-use crate::{distance, refusal, values};
+use crate::{assert_within, distance, refusal, scheme, values};
 
 const BIASED: [&str; 4] = ["alibi", "t5", "kerple", "fire"];
 
-fn scheme(name: &str, device: &Device) -> PositionalScheme {
-    let config = PositionalConfig::by_name(name, 16, 4, 30).unwrap();
-    config.init(device)
-}
-
-fn bias(
-    scheme: &PositionalScheme,
-    queries: (&Positions, usize),
-    keys: (&Positions, usize),
-) -> Tensor<4> {
+fn bias(scheme: &PositionalScheme, queries: Tokens, keys: Tokens) -> Tensor<4> {
     scheme.bias(queries, keys).unwrap()
 }
 
@@ -30,7 +21,7 @@ fn bias(
 fn every_kind_of_positions_means_the_same() {
     for device in devices() {
         for name in BIASED {
-            let scheme = scheme(name, &device);
+            let scheme = scheme(name, [16, 4, 30], &device);
             let whole = bias(
                 &scheme,
                 (&Positions::default(), 9),
@@ -172,7 +163,7 @@ fn bad_input_is_refused_with_its_value_and_bound() {
         "d_model must be a multiple of the number of heads, 3; got 64"
     );
     for name in BIASED {
-        let scheme = scheme(name, &device);
+        let scheme = scheme(name, [16, 4, 30], &device);
         let ids = Positions::from_id_rows(&[[1, 2, 3]]).unwrap();
         assert_eq!(
             refusal(scheme.try_bias((&ids, 2), (&ids, 3))),
@@ -231,7 +222,7 @@ fn trained_parameters_are_counted() {
     let device = Device::flex();
     let counts: Vec<usize> = BIASED
         .iter()
-        .map(|name| scheme(name, &device).num_params())
+        .map(|name| scheme(name, [16, 4, 30], &device).num_params())
         .collect();
     // FIRE: 1 → 32 → 4 with biases, c and L.
     assert_eq!(counts, [0, 32 * 4, 2 * 4, 2 * 32 + 33 * 4 + 2]);
@@ -278,10 +269,8 @@ fn gradients_of_distances_are_those_of_flex() {
             };
             let (here, there) = (run(&device), run(&flex));
             assert_eq!(here.0, there.0, "{device:?} {queries} × {keys}");
-            for (one, other) in here.1.iter().zip(there.1) {
-                let apart = (one - other).abs();
-                assert!(apart < 1e-3, "{device:?} {queries} × {keys}: {apart}");
-            }
+            let about = format!("{device:?} {queries} × {keys}");
+            assert_within(&here.1, &there.1, 1e-3, &about);
         }
     }
 }

@@ -14,7 +14,7 @@ use pe_burn::{
 use pe_tests::devices;
 use serde::Deserialize;
 
-use crate::{cases, distance, embeddings, refusal, values};
+use crate::{assert_within, cases, distance, embeddings, refusal, values};
 
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -296,11 +296,9 @@ fn a_table_is_resized_for_images_of_other_sizes() {
         for device in devices() {
             let pe = table(&case.table, &device).resize(from, to).unwrap();
             assert_eq!(pe.config().max_len, to.tokens());
-            for (ours, theirs) in rows(&pe).iter().zip(case.resized.concat()) {
-                let off = (f64::from(*ours) - theirs).abs();
-                let Resized { peer, from, to, .. } = &case;
-                assert!(off <= 1e-6, "{device:?} {peer} {from:?} to {to:?}: {off:e}");
-            }
+            let Resized { peer, from, to, .. } = &case;
+            let about = format!("{device:?} {peer} {from:?} to {to:?}");
+            assert_within(&rows(&pe), &case.resized.concat(), 1e-6, &about);
             let prefix = case.table[..case.prefix].concat();
             assert_eq!(rows(&pe)[..prefix.len()], prefix);
         }

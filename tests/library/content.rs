@@ -8,11 +8,11 @@ use burn::tensor::activation::softmax;
 use burn::tensor::quantization::{Calibration, QuantScheme};
 use burn::tensor::{Bool, DType, Device, FloatDType, Gradients, Tensor, TensorData};
 use pe_burn::content::{CopeConfig, DebertaConfig, ShawConfig, TransformerXl, TransformerXlConfig};
-use pe_burn::{Layout, PositionalConfig, PositionalScheme, Positions, ScoreBias, convert_layout};
+use pe_burn::{Heads, Layout, PositionalScheme, Positions, ScoreBias, convert_layout};
 use pe_tests::{devices, is_card};
 use serde::Deserialize;
 
-use crate::{cases, distance, random, refusal, values};
+use crate::{assert_within, cases, distance, random, refusal, scheme, values, wide};
 
 /// An attention, and what a peer makes of it.
 #[derive(Deserialize)]
@@ -36,9 +36,7 @@ struct Case {
 }
 
 /// What a scheme adds to the scores, with the trained tensors of a case.
-type Scheme<'a> = &'a dyn Fn(&Leaves, &[usize; 2], Side, Side) -> Tensor<4>;
-
-type Side<'a> = (&'a Tensor<4>, &'a Positions);
+type Scheme<'a> = dyn Fn(&Leaves, &[usize; 2], Heads, Heads) -> Tensor<4> + 'a;
 
 /// The tensors of a case whose gradients are known, and the projections of queries and keys.
 struct Leaves<'a> {
@@ -84,12 +82,8 @@ impl<'a> Leaves<'a> {
     }
 }
 
-/// Where the tokens of a case are: positions of queries and of keys, with the queries that are taken.
-struct Places {
-    about: &'static str,
-    queries: Positions,
-    keys: Positions,
-}
+/// Where the tokens of a case are: a name, and the positions of the queries that are taken and of the keys.
+type Places = (&'static str, Positions, Positions);
 
 impl Case {
     fn seq(&self) -> usize {
@@ -112,47 +106,25 @@ impl Case {
             Positions::from_id_rows(&[row]).unwrap()
         };
         let far = 1 << 40;
-        let mut places = vec![];
+        let mut places = vec![
+            ("ids", rows(0), ids(0)),
+            ("far ids", rows(far), Positions::from(far)),
+        ];
         let consecutive = self.rows.windows(2).all(|pair| pair[1] == pair[0] + 1);
         if consecutive {
-            let first = self.memory + self.rows[0];
-            places.push(Places {
-                about: "runs",
-                queries: Positions::from(first),
-                keys: Positions::default(),
-            });
-            places.push(Places {
-                about: "far runs",
-                queries: Positions::from(far + first),
-                keys: Positions::from(far),
-            });
-            let batch = self.real.len();
-            places.push(Places {
-                about: "starts",
-                queries: Positions::from_starts(vec![far + first; batch]),
-                keys: Positions::from_starts(vec![far; batch]),
-            });
+            let (first, batch) = (self.memory + self.rows[0], self.real.len());
+            let starts = |start: usize| Positions::from_starts(vec![start; batch]);
+            let far_first = Positions::from(far + first);
+            places.push(("runs", Positions::from(first), Positions::default()));
+            places.push(("far runs", far_first, Positions::from(far)));
+            places.push(("starts", starts(far + first), starts(far)));
         }
-        places.push(Places {
-            about: "ids",
-            queries: rows(0),
-            keys: ids(0),
-        });
-        places.push(Places {
-            about: "far ids",
-            queries: rows(far),
-            keys: Positions::from(far),
-        });
         if self.rows.len() == seq {
             let mask: Vec<bool> = self.real.concat();
             let mask = TensorData::new(mask, [self.real.len(), seq]);
             let mask = Tensor::<2, Bool>::from_data(mask, &device.clone().without_autodiff());
             let counted = Positions::from_token_mask(mask);
-            places.push(Places {
-                about: "mask",
-                queries: counted.clone(),
-                keys: counted,
-            });
+            places.push(("mask", counted.clone(), counted));
         }
         places
     }
@@ -162,15 +134,15 @@ impl Case {
         &self,
         heads: usize,
         causal: bool,
-        scheme: Scheme,
+        scheme: &Scheme,
         device: &Device,
         dtype: FloatDType,
         bound: f64,
     ) {
         let (batch, seq) = (self.real.len(), self.seq());
         let width = self.hidden[0].len() / seq;
-        for place in self.places(device) {
-            let about = format!("{device:?} {dtype:?} {}: {}", place.about, self.config);
+        for (place, at_q, at_k) in self.places(device) {
+            let about = format!("{device:?} {dtype:?} {place}: {}", self.config);
             let leaves = Leaves::new(self, device, dtype);
             let hidden = leaves.get("hidden", [batch, seq, width]);
             let taken: Vec<i64> = self
@@ -181,12 +153,7 @@ impl Case {
             let taken = Tensor::<1, burn::tensor::Int>::from_data(taken.as_slice(), device);
             let q = leaves.project(hidden.clone().select(1, taken), &self.query, heads);
             let k = leaves.project(hidden, &self.key, heads);
-            let bias = scheme(
-                &leaves,
-                &[batch, seq],
-                (&q, &place.queries),
-                (&k, &place.keys),
-            );
+            let bias = scheme(&leaves, &[batch, seq], (&q, &at_q), (&k, &at_k));
             let d_head = (width / heads) as f64;
             let shape = [batch, heads, self.rows.len(), seq];
             assert_eq!(
@@ -244,18 +211,14 @@ impl Case {
     }
 
     fn compare(&self, about: &str, heads: usize, weights: Tensor<4>, bound: f64) {
-        let weights: Vec<f64> = weights.into_data().iter().collect();
+        let weights = wide(weights);
         assert_eq!(weights.len(), self.weights.len(), "{about}");
         let lines = weights
             .chunks(self.seq())
             .zip(self.weights.chunks(self.seq()));
         for (line, ((ours, theirs), real)) in lines.zip(self.lines(heads)).enumerate() {
-            for (key, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
-                let off = (ours - theirs).abs();
-                assert!(
-                    !real || off <= bound,
-                    "{about}, line {line}, key {key}: {ours} for {theirs}"
-                );
+            if real {
+                assert_within(ours, theirs, bound, &format!("{about}, line {line}"));
             }
         }
     }
@@ -266,19 +229,9 @@ impl Case {
         let largest = all.fold(0.0_f64, |most, g| most.max(g.abs()));
         for (name, theirs) in &self.gradients {
             let ours = leaves.tensors[name.as_str()].grad(gradients);
-            let ours: Vec<f64> = ours
-                .unwrap_or_else(|| panic!("{about}: no gradient of {name}"))
-                .into_data()
-                .iter()
-                .collect();
-            assert_eq!(ours.len(), theirs.len(), "{about}: {name}");
-            for (i, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
-                let off = (ours - theirs).abs();
-                assert!(
-                    off <= 4.0 * bound * largest,
-                    "{about}: gradient {i} of {name}: {ours} for {theirs}"
-                );
-            }
+            let ours = wide(ours.unwrap_or_else(|| panic!("{about}: no gradient of {name}")));
+            let about = format!("{about}: the gradient of {name}");
+            assert_within(&ours, theirs, 4.0 * bound * largest, &about);
         }
     }
 }
@@ -290,12 +243,7 @@ fn check(
     count: usize,
     exact: f64,
     causal: bool,
-    run: impl Fn(
-        &Case,
-    ) -> (
-        usize,
-        Box<dyn Fn(&Leaves, &[usize; 2], Side, Side) -> Tensor<4> + '_>,
-    ),
+    run: impl Fn(&Case) -> (usize, Box<Scheme<'_>>),
 ) {
     let cases: Vec<Case> = cases(json);
     assert_eq!(cases.len(), count);
@@ -324,7 +272,7 @@ fn attention_of_deberta() {
         let (rows, d_model, heads) = (config.rows(), config.d_model, config.heads);
         let shares = !case.parameters.contains_key("query.weight")
             && !case.parameters.contains_key("key.weight");
-        let scheme = move |leaves: &Leaves, _: &[usize; 2], queries: Side, keys: Side| {
+        let scheme = move |leaves: &Leaves, _: &[usize; 2], queries: Heads, keys: Heads| {
             if shares {
                 // The tables go through the projections of queries and keys.
                 let embeddings = leaves.get("embeddings", [1, rows, d_model]);
@@ -358,7 +306,7 @@ fn attention_of_transformer_xl_and_conformers() {
     check(json, 5, 1e-8, false, |case| {
         let config: TransformerXlConfig = serde_json::from_value(case.config.clone()).unwrap();
         let (d_model, heads) = (config.d_model, config.heads);
-        let scheme = move |leaves: &Leaves, _: &[usize; 2], queries: Side, keys: Side| {
+        let scheme = move |leaves: &Leaves, _: &[usize; 2], queries: Heads, keys: Heads| {
             // The buffer grows.
             let mut xl = config.clone().with_max_len(4).init(leaves.device);
             xl.projection.weight = leaves.param("projection.weight", [d_model, d_model]);
@@ -375,7 +323,7 @@ fn attention_of_shaw() {
     let json = include_str!("../peers/values/shaw.json");
     check(json, 3, 1e-8, false, |case| {
         let config: ShawConfig = serde_json::from_value(case.config.clone()).unwrap();
-        let scheme = move |leaves: &Leaves, _: &[usize; 2], queries: Side, keys: Side| {
+        let scheme = move |leaves: &Leaves, _: &[usize; 2], queries: Heads, keys: Heads| {
             let mut shaw = config.init(leaves.device);
             let rows = config.left + 1 + config.right;
             shaw.keys = leaves.param("keys", [rows, config.d_head]);
@@ -391,7 +339,7 @@ fn attention_of_cope() {
     check(json, 4, 1e-8, true, |case| {
         let config: CopeConfig = serde_json::from_value(case.config.clone()).unwrap();
         let scheme =
-            move |leaves: &Leaves, &[batch, seq]: &[usize; 2], queries: Side, keys: Side| {
+            move |leaves: &Leaves, &[batch, seq]: &[usize; 2], queries: Heads, keys: Heads| {
                 let mut cope = config.init(leaves.device);
                 cope.embeddings = leaves.param("embeddings", [config.d_head, config.positions]);
                 // Padding has no gate, whatever its position is.
@@ -489,12 +437,7 @@ fn values_of_shaw() {
                         &case.gradients["table"],
                     ),
                 ] {
-                    let ours: Vec<f64> = ours.into_data().iter().collect();
-                    assert_eq!(ours.len(), theirs.len());
-                    for (ours, theirs) in ours.iter().zip(theirs) {
-                        let off = (ours - theirs).abs();
-                        assert!(off <= 5e-6, "{device:?} {name}: {ours} for {theirs}");
-                    }
+                    assert_within(&wide(ours), theirs, 5e-6, &format!("{device:?} {name}"));
                 }
             }
         }
@@ -505,10 +448,7 @@ const CONTENT: [&str; 5] = ["shaw", "transformer_xl", "deberta", "tupe", "cope"]
 
 /// Every scheme that looks at queries and keys, for heads of width 4.
 fn schemes(device: &Device) -> [PositionalScheme; 5] {
-    CONTENT.map(|name| {
-        let config = PositionalConfig::by_name(name, 8, 2, 64).unwrap();
-        config.init(device)
-    })
+    CONTENT.map(|name| scheme(name, [8, 2, 64], device))
 }
 
 /// Sinusoids have values between whole distances, and an order is known of all numbers. A table has no rows
@@ -695,8 +635,7 @@ fn quantized_parameters_give_nearly_the_same() {
         random([2, 2, 5, 32], &device),
     );
     for name in CONTENT {
-        let config = PositionalConfig::by_name(name, 64, 2, 64).unwrap();
-        let scheme = config.init(&device);
+        let scheme = scheme(name, [64, 2, 64], &device);
         let mut quantizer = Quantizer::new(Calibration::MinMax, QuantScheme::default());
         let packed = scheme.clone().quantize_weights(&mut quantizer);
         for at in [Positions::from(2), Positions::from_starts([2, 9])] {

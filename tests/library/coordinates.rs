@@ -17,7 +17,7 @@ use pe_models::HfConfig;
 use pe_tests::devices;
 use serde::Deserialize;
 
-use crate::{cases, distance, embeddings, refusal, values};
+use crate::{assert_within, cases, distance, embeddings, refusal, values};
 
 #[derive(Deserialize)]
 struct Case {
@@ -106,15 +106,21 @@ fn rotations_of_every_peer() {
                 let ours = rope.rotate_queries(x, positions);
                 let ours = values(converted(ours, interleaved, halves));
                 let largest = ours.iter().fold(0_f32, |most, y| most.max(y.abs()));
-                for (i, (ours, theirs)) in ours.iter().zip(case.rotated.concat()).enumerate() {
-                    // Rounding of f32 in a product of two, and f32 sines in some of the peers.
-                    let off = (f64::from(*ours) - theirs).abs() / f64::from(largest);
-                    let peer = &case.peer;
-                    assert!(off <= 1e-6, "{device:?} {peer} number {i}: {ours} {theirs}");
-                }
+                // Rounding of f32 in a product of two, and f32 sines in some of the peers.
+                let (bound, about) = (
+                    1e-6 * f64::from(largest),
+                    format!("{device:?} {}", case.peer),
+                );
+                assert_within(&ours, &case.rotated.concat(), bound, &about);
             }
         }
     }
+}
+
+/// How far queries at some positions are from the same at others.
+fn apart(rope: &dyn Rotate, x: &Tensor<4>, one: &Positions, other: &Positions) -> f32 {
+    let turned = |at| rope.rotate_queries(x.clone(), at);
+    distance(turned(one), turned(other))
 }
 
 #[derive(Deserialize)]
@@ -175,11 +181,8 @@ fn text_among_images_as_in_qwen() {
         let theirs = Positions::from_coordinate_rows(&theirs).unwrap();
         let (batch, seq) = (case.ids.len(), case.ids[0].len());
         let x = embeddings(batch, seq, 12, &device).reshape([batch, 1, seq, 12]);
-        let (a, b) = (
-            rope.rotate_queries(x.clone(), &positions),
-            rope.rotate_queries(x, &theirs),
-        );
-        assert_eq!(distance(a, b), 0.0, "{} {:?}", case.peer, case.rows);
+        let off = apart(&rope, &x, &positions, &theirs);
+        assert_eq!(off, 0.0, "{} {:?}", case.peer, case.rows);
     }
 }
 
@@ -211,11 +214,7 @@ fn text_behind_a_long_video() {
     tokens.extend([[52.0; 3], [53.0; 3]]);
     let expected = Positions::from(Coordinates::new(tokens).unwrap());
     let x = embeddings(1, 23, 6, &device).reshape([1, 1, 23, 6]);
-    let (a, b) = (
-        rope.rotate_queries(x.clone(), &positions),
-        rope.rotate_queries(x, &expected),
-    );
-    assert_eq!(distance(a, b), 0.0);
+    assert_eq!(apart(&rope, &x, &positions, &expected), 0.0);
 }
 
 /// Text is on a line: M-RoPE turns it as plain RoPE does, whichever way its positions are given, and past
@@ -228,20 +227,12 @@ fn multimodal_rotation_of_text_is_plain() {
             if let Some(scaling) = scaling {
                 plain = plain.with_scaling(scaling);
             }
+            let with_axes = |axes| plain.clone().with_axes(axes).init(&device);
             let ropes = [
-                plain.clone().init(&device),
-                plain
-                    .clone()
-                    .with_axes(Axes::mrope([2, 3, 3]))
-                    .init(&device),
-                plain
-                    .clone()
-                    .with_axes(Axes::mrope_interleaved([4, 2, 2]))
-                    .init(&device),
-                plain
-                    .clone()
-                    .with_axes(Axes::xdrope([1, 5, 2]))
-                    .init(&device),
+                plain.init(&device),
+                with_axes(Axes::mrope([2, 3, 3])),
+                with_axes(Axes::mrope_interleaved([4, 2, 2])),
+                with_axes(Axes::xdrope([1, 5, 2])),
             ];
             let x = embeddings(2, 3 * 30, 16, &device).reshape([2, 3, 30, 16]);
             for start in [0, 100_000] {
@@ -299,14 +290,7 @@ fn learned_frequencies_as_in_timm() {
                 (values(y), &case.rotated, 1e-6),
                 (values(gradient), &case.gradient, 2e-5),
             ] {
-                assert_eq!(ours.len(), theirs.len());
-                for (i, (a, b)) in ours.iter().zip(theirs).enumerate() {
-                    assert!(
-                        (a - b).abs() <= bound,
-                        "{device:?} {} number {i}: {a} {b}",
-                        case.peer
-                    );
-                }
+                assert_within(&ours, theirs, bound, &format!("{device:?} {}", case.peer));
             }
         }
     }
@@ -359,19 +343,12 @@ fn a_grid_and_its_coordinates_are_the_same() {
         .with_axes(Axes::WIDTH_HEIGHT)
         .init(&device);
     let x = embeddings(1, 15, 16, &device).reshape([1, 1, 15, 16]);
-    let (a, b) = (
-        rope.rotate_queries(x.clone(), &cells),
-        rope.rotate_queries(x, &places),
-    );
-    assert_eq!(distance(a, b), 0.0);
+    assert_eq!(apart(&rope, &x, &cells, &places), 0.0);
 
     let config = SinusoidalPositionalEncodingConfig::new(16);
     let pe = config.clone().with_axes(Axes::HEIGHT_WIDTH).init(&device);
-    let (a, b) = (
-        pe.encode(&cells, 15).unwrap(),
-        pe.encode(&places, 15).unwrap(),
-    );
-    assert_eq!(distance(a, b), 0.0);
+    let rows = |at| pe.encode(at, 15).unwrap();
+    assert_eq!(distance(rows(&cells), rows(&places)), 0.0);
     // Shares of different widths, a base and a scale for one axis.
     let axes = Axes::new([
         Axis::new(1).with_columns(6).with_base(100.0),
@@ -403,15 +380,10 @@ fn biases_of_distances_in_space() {
     let bias = values(alibi.bias((&places, 3), (&places, 3)));
     let slope = 1.0 / 16.0; // of the first of two heads
     let apart = [0.0, 5.0, 5.0, 5.0, 0.0, 6.0, 5.0, 6.0, 0.0];
-    for (bias, apart) in bias.iter().zip(apart) {
-        assert!((bias + slope * apart).abs() < 1e-6, "{bias} {apart}");
-    }
-    assert!(
-        KerpleConfig::new(2)
-            .init(&device)
-            .try_bias((&places, 3), (&places, 3))
-            .is_ok()
-    );
+    let expected = apart.map(|apart| -slope * apart);
+    assert_within(&bias[..9], &expected, 1e-6, "the first head");
+    let kerple = KerpleConfig::new(2).init(&device);
+    assert!(kerple.try_bias((&places, 3), (&places, 3)).is_ok());
 
     let said =
         |bias: &dyn Bias, queries: &Positions| refusal(bias.try_bias((queries, 3), (&places, 3)));
@@ -441,21 +413,15 @@ fn positions_and_axes_that_do_not_fit_are_refused() {
     let heads = x.clone().reshape([1, 1, 6, 8]);
     let line = "this encoding needs positions on a line, but got coordinates of 2 axes";
     let embedded = |pe: &dyn Embed| refusal(pe.try_embed(x.clone(), &places));
-    assert_eq!(
-        embedded(&SinusoidalPositionalEncodingConfig::new(8).init(&device)),
-        line
-    );
-    assert_eq!(
-        embedded(&LearnedPositionalEmbeddingConfig::new(8, 10).init(&device)),
-        line
-    );
+    let sinusoidal = SinusoidalPositionalEncodingConfig::new(8).init(&device);
+    assert_eq!(embedded(&sinusoidal), line);
+    let learned = LearnedPositionalEmbeddingConfig::new(8, 10).init(&device);
+    assert_eq!(embedded(&learned), line);
     let rotated = |pe: &dyn Rotate, positions: &Positions| {
         refusal(pe.try_rotate_queries(heads.clone(), positions))
     };
-    assert_eq!(
-        rotated(&XPosPositionalEncodingConfig::new(8).init(&device), &places),
-        line
-    );
+    let xpos = XPosPositionalEncodingConfig::new(8).init(&device);
+    assert_eq!(rotated(&xpos, &places), line);
     let plain = RotaryPositionalEncodingConfig::new(8);
     assert_eq!(rotated(&plain.clone().init(&device), &places), line);
     assert!(places.to_rows(6).is_err());
@@ -489,13 +455,9 @@ fn positions_and_axes_that_do_not_fit_are_refused() {
         said(plain.clone().with_frequencies([1.0, 0.5, -0.1, 0.0])),
         "a frequency must be from 0 to 1048576; got -0.1"
     );
+    let given = plain.clone().with_frequencies([1.0; 4]);
     assert_eq!(
-        said(
-            plain
-                .clone()
-                .with_frequencies([1.0; 4])
-                .with_scaling(Dynamic::new(2.0, 8))
-        ),
+        said(given.clone().with_scaling(Dynamic::new(2.0, 8))),
         "no scaling applies to given frequencies: scale the numbers instead"
     );
     let based = Axes::new([Axis::new(0).with_base(100.0), Axis::new(1)]);
@@ -504,12 +466,7 @@ fn positions_and_axes_that_do_not_fit_are_refused() {
         "no base of an axis applies to given frequencies: leave it out"
     );
     assert_eq!(
-        said(
-            plain
-                .clone()
-                .with_frequencies([1.0; 4])
-                .with_axes(Axes::HEIGHT_WIDTH)
-        ),
+        said(given.with_axes(Axes::HEIGHT_WIDTH)),
         "the number of frequencies must be 2, one for each pair of an axis; got 4"
     );
     // An axis without pairs is passed over.
@@ -565,11 +522,8 @@ fn given_frequencies_are_used() {
         let x = embeddings(1, 2 * 9, 16, &device).reshape([1, 2, 9, 16]);
         for start in [0, 3000, 123_456] {
             let at = Positions::from(start);
-            let (a, b) = (
-                by_base.rotate_queries(x.clone(), &at),
-                by_list.rotate_queries(x.clone(), &at),
-            );
-            assert!(distance(a, b) < 1e-6);
+            let turned = |rope: &dyn Rotate| rope.rotate_queries(x.clone(), &at);
+            assert!(distance(turned(&by_base), turned(&by_list)) < 1e-6);
         }
     }
 }

@@ -14,7 +14,7 @@ use pe_burn::{
     T5RelativeBiasConfig,
 };
 
-use crate::refusal;
+use crate::{refusal, scheme};
 
 fn config() -> SinusoidalPositionalEncodingConfig {
     SinusoidalPositionalEncodingConfig::new(8).with_max_len(16)
@@ -167,10 +167,8 @@ fn sizes_that_do_not_fit_into_memory_are_refused() {
         assert!(matches!(error, Some(TooLarge { .. })), "{error:?}");
     }
     let pairs = (&line, 1 << 20);
-    for scheme in ["alibi", "t5", "kerple", "fire"] {
-        let scheme = PositionalConfig::by_name(scheme, 64, 8, 9)
-            .unwrap()
-            .init(&device);
+    for name in ["alibi", "t5", "kerple", "fire"] {
+        let scheme = scheme(name, [64, 8, 9], &device);
         let error = scheme.try_bias(pairs, pairs).unwrap_err();
         assert!(matches!(error, TooLarge { .. }), "{error}");
     }

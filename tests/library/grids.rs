@@ -9,7 +9,7 @@ use pe_burn::{
 use pe_tests::devices;
 use serde::Deserialize;
 
-use crate::{cases, distance, embeddings, refusal, values};
+use crate::{assert_within, cases, distance, embeddings, refusal, values};
 
 /// Axes, a grid that is not square, and the frame, row and column of each of its tokens.
 fn grids() -> Vec<(Axes, Grid, Vec<[usize; 3]>)> {
@@ -207,10 +207,8 @@ fn every_axis_rotates_its_pairs_and_prefix_tokens_stay() {
                     let rows = x.chunks(26).zip(y.chunks(26));
                     for ((x, y), place) in rows.zip(places.cycle()) {
                         let by_hand = rotation(&axes, layout, place, x, rotary_dim);
-                        for (y, expected) in y.iter().zip(by_hand) {
-                            let off = (f64::from(*y) - expected).abs();
-                            assert!(off < 1e-6, "{device:?} {axes:?} {place:?}: {off}");
-                        }
+                        let about = format!("{device:?} {axes:?} {place:?}");
+                        assert_within(y, &by_hand, 1e-6, &about);
                     }
                 }
             }
@@ -465,12 +463,7 @@ fn grids_of_every_peer() {
                 }
                 _ => panic!("{}: of a row or of a head?", case.peer),
             };
-            assert_eq!(ours.len(), theirs.len(), "{}", case.peer);
-            for (i, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
-                let off = (ours - theirs).abs();
-                let peer = &case.peer;
-                assert!(off <= 3e-6, "{device:?} {peer} number {i}: {ours} {theirs}");
-            }
+            assert_within(&ours, &theirs, 3e-6, &format!("{device:?} {}", case.peer));
         }
     }
 }

@@ -45,6 +45,7 @@ use std::cell::RefCell;
 use std::fmt::Display;
 
 use burn::tensor::{DType, Device, Distribution, FloatDType, Tensor, TensorData};
+use pe_burn::{PositionalConfig, PositionalScheme};
 use pe_tests::devices;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -114,6 +115,12 @@ fn largest(apart: impl Iterator<Item = f32>) -> f32 {
     })
 }
 
+/// The scheme of a name, for a width, a number of heads and the longest input.
+fn scheme(name: &str, [d_model, heads, max_len]: [usize; 3], device: &Device) -> PositionalScheme {
+    let config = PositionalConfig::by_name(name, d_model, heads, max_len);
+    config.unwrap().init(device)
+}
+
 /// What an error says.
 #[track_caller]
 fn refusal<T>(result: Result<T, impl Display>) -> String {
@@ -123,6 +130,21 @@ fn refusal<T>(result: Result<T, impl Display>) -> String {
 /// What `tests/peers` holds of other libraries.
 fn cases<T: DeserializeOwned>(json: &str) -> Vec<T> {
     serde_json::from_str(json).unwrap()
+}
+
+/// Compares numbers, of which there must be as many: they differ by at most `bound`.
+#[track_caller]
+fn assert_within<A: Copy + Display + Into<f64>, B: Copy + Display + Into<f64>>(
+    ours: &[A],
+    theirs: &[B],
+    bound: f64,
+    about: &str,
+) {
+    assert_eq!(ours.len(), theirs.len(), "{about}");
+    for (i, (ours, theirs)) in ours.iter().zip(theirs).enumerate() {
+        let off = ((*ours).into() - (*theirs).into()).abs();
+        assert!(off <= bound, "{about}, number {i}: {ours} for {theirs}");
+    }
 }
 
 /// Compares numbers, of which there must be as many: they are equal, or closer than `bound` times the largest.

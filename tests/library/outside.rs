@@ -5,7 +5,7 @@ use burn::tensor::{Device, Tensor};
 use pe_burn::{
     AlibiConfig, Bias, Embed, Layout, PositionError, Positional, Positions,
     RotaryPositionalEncodingConfig, Rotate, RotateByRows, SinusoidalPositionalEncodingConfig,
-    Spectrum,
+    Spectrum, ToTurn, Tokens, Turned,
 };
 use pe_encoder::EncoderConfig;
 use pe_tests::devices;
@@ -29,10 +29,7 @@ impl Embed for Count {
 struct Flip;
 
 impl Flip {
-    fn side(
-        &self,
-        side: Option<(Tensor<4>, &Positions)>,
-    ) -> Result<Option<Tensor<4>>, PositionError> {
+    fn side(&self, side: ToTurn) -> Result<Option<Tensor<4>>, PositionError> {
         let Some((x, positions)) = side else {
             return Ok(None);
         };
@@ -49,11 +46,7 @@ impl Flip {
 }
 
 impl Rotate for Flip {
-    fn try_rotate_sides(
-        &self,
-        queries: Option<(Tensor<4>, &Positions)>,
-        keys: Option<(Tensor<4>, &Positions)>,
-    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+    fn try_rotate_sides(&self, queries: ToTurn, keys: ToTurn) -> Result<Turned, PositionError> {
         Ok([self.side(queries)?, self.side(keys)?])
     }
 }
@@ -68,8 +61,8 @@ struct Constant {
 impl Bias for Constant {
     fn try_bias(
         &self,
-        (_, queries): (&Positions, usize),
-        (_, keys): (&Positions, usize),
+        (_, queries): Tokens,
+        (_, keys): Tokens,
     ) -> Result<Tensor<4>, PositionError> {
         Ok(Tensor::full(
             [1, self.heads, queries, keys],

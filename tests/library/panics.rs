@@ -15,10 +15,11 @@ use pe_burn::grid::{
 use pe_burn::weights::ErpeConfig;
 use pe_burn::{
     AlibiConfig, Bias, Embed, FireConfig, KerpleConfig, LearnedPositionalEmbeddingConfig,
-    PositionalConfig, PositionalScheme, Positions, RotaryPositionalEncodingConfig, Rotate,
-    ScoreBias, SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig,
-    XPosPositionalEncodingConfig,
+    PositionalConfig, Positions, RotaryPositionalEncodingConfig, Rotate, ScoreBias,
+    SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig, XPosPositionalEncodingConfig,
 };
+
+use crate::scheme;
 
 thread_local! {
     /// File and line of the last panic of this thread.
@@ -60,11 +61,6 @@ fn x(d_model: usize) -> Tensor<3> {
 
 fn heads(d_head: usize) -> Tensor<4> {
     Tensor::zeros([2, 1, 3, d_head], &Device::flex())
-}
-
-fn scheme(name: &str) -> PositionalScheme {
-    let config = PositionalConfig::by_name(name, 8, 2, 16).unwrap();
-    config.init(&Device::flex())
 }
 
 #[test]
@@ -110,7 +106,7 @@ fn of_an_input() {
     let time2vec = Time2VecConfig::new(8, 16.0).init(&device);
     assert_points_here!(time2vec.forward(x(7)));
     for name in PositionalConfig::NAMES {
-        let scheme = scheme(name);
+        let scheme = scheme(name, [8, 2, 16], &Device::flex());
         assert_points_here!(scheme.embed(x(8), &three));
         if scheme.rotates() {
             assert_points_here!(scheme.rotate(heads(4), heads(4), &three));

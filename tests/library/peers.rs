@@ -14,7 +14,7 @@ use pe_tests::devices;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{assert_close, cases, in_both_types, numbers, values, wide};
+use crate::{assert_close, assert_within, cases, in_both_types, numbers, values, wide};
 
 /// Rows of equal length as a tensor `[1, 1, rows, width]`.
 fn heads(rows: &[Vec<f32>], device: &Device) -> Tensor<4> {
@@ -133,17 +133,13 @@ fn slopes_of_alibi() {
     for case in cases {
         let ours = AlibiConfig::new(case.heads).slopes();
         assert_eq!(ours.len(), case.heads);
-        for (ours, theirs) in ours.iter().zip(&case.slopes) {
-            let off = (ours - theirs).abs();
-            assert!(off <= 1e-7, "{} heads: {ours} {theirs}", case.heads);
-        }
+        let about = format!("{} heads", case.heads);
+        assert_within(&ours, &case.slopes, 1e-7, &about);
         for device in devices() {
             let alibi = AlibiConfig::new(case.heads).init(&device);
             let bias = alibi.bias((&Positions::from(5), 1), (&Positions::from(2), 1));
-            for (bias, slope) in values(bias).iter().zip(&case.slopes) {
-                let off = (f64::from(*bias) + 3.0 * slope).abs();
-                assert!(off <= 3e-7, "{device:?} {} heads: {bias}", case.heads);
-            }
+            let theirs: Vec<f64> = case.slopes.iter().map(|slope| -3.0 * slope).collect();
+            assert_within(&values(bias), &theirs, 3e-7, &format!("{device:?} {about}"));
         }
     }
 }
@@ -174,16 +170,9 @@ fn vectors_of_transformers() {
             let rope = rope.init(&device);
             let positions = Positions::from_id_rows(&[&case.positions]).unwrap();
             let y = values(rope.rotate_queries(heads(&case.x, &device), &positions));
-            for (i, (ours, theirs)) in y.iter().zip(case.rotated.concat()).enumerate() {
-                let off = (ours - theirs).abs();
-                assert!(
-                    off <= 1e-6,
-                    "{device:?} {:?} {} of {}, number {i}: {ours} {theirs}",
-                    case.layout,
-                    case.rotary_dim,
-                    case.head_dim
-                );
-            }
+            let (layout, rotated, of) = (case.layout, case.rotary_dim, case.head_dim);
+            let about = format!("{device:?} {layout:?} {rotated} of {of}");
+            assert_within(&y, &case.rotated.concat(), 1e-6, &about);
         }
     }
 }
@@ -349,10 +338,7 @@ fn function_of_fire() {
         for ((query, key), expected) in case.pairs.iter().zip(&case.bias) {
             let (query, key) = (Positions::from(*query), Positions::from(*key));
             let bias = values(fire.bias((&query, 1), (&key, 1)));
-            for (ours, theirs) in bias.iter().zip(expected) {
-                let off = (f64::from(*ours) - theirs).abs();
-                assert!(off <= 1e-6, "{query:?} {key:?}: {ours} {theirs}");
-            }
+            assert_within(&bias, expected, 1e-6, &format!("{query:?} {key:?}"));
         }
     }
 }
@@ -402,10 +388,8 @@ fn rotations_of_models() {
             let rotated = values(rope.rotate_queries(heads(&case.x, &device), &at));
             let (x, expected) = (case.x.concat(), case.rotated.concat());
             let largest = x.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
-            for (y, expected) in rotated.iter().zip(expected) {
-                let off = (y - expected).abs() / largest;
-                assert!(off < 3e-7, "{off}: {y} for {expected} by {config}");
-            }
+            let bound = 3e-7 * f64::from(largest);
+            assert_within(&rotated, &expected, bound, &config.to_string());
         }
     }
 }

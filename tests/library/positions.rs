@@ -6,32 +6,26 @@ use pe_tests::devices;
 
 use crate::{distance, embeddings};
 
+fn rows(at: &Positions, seq: usize) -> Vec<Vec<usize>> {
+    at.to_rows(seq).unwrap()
+}
+
 #[test]
 fn a_start_for_every_row() {
-    assert_eq!(Positions::default().to_rows(3).unwrap(), [[0, 1, 2]]);
-    assert_eq!(Positions::from(7).to_rows(3).unwrap(), [[7, 8, 9]]);
-    assert_eq!(
-        Positions::from_starts([4, 0]).to_rows(2).unwrap(),
-        [[4, 5], [0, 1]]
-    );
-    assert_eq!(Positions::from(7).to_rows(0).unwrap(), [[0; 0]]);
+    assert_eq!(rows(&Positions::default(), 3), [[0, 1, 2]]);
+    assert_eq!(rows(&Positions::from(7), 3), [[7, 8, 9]]);
+    assert_eq!(rows(&Positions::from_starts([4, 0]), 2), [[4, 5], [0, 1]]);
+    assert_eq!(rows(&Positions::from(7), 0), [[0; 0]]);
 }
 
 #[test]
 fn explicit_ids() {
     for device in devices() {
         let ids = Tensor::<2, Int>::from_ints([[5, 5, 0], [2, 9, 1]], &device);
-        assert_eq!(
-            Positions::from_ids(ids).unwrap().to_rows(3).unwrap(),
-            [[5, 5, 0], [2, 9, 1]]
-        );
-        assert_eq!(
-            Positions::from_id_rows(&[[3, 1]])
-                .unwrap()
-                .to_rows(2)
-                .unwrap(),
-            [[3, 1]]
-        );
+        let ids = Positions::from_ids(ids).unwrap();
+        assert_eq!(rows(&ids, 3), [[5, 5, 0], [2, 9, 1]]);
+        let ids = Positions::from_id_rows(&[[3, 1]]).unwrap();
+        assert_eq!(rows(&ids, 2), [[3, 1]]);
     }
 }
 
@@ -53,16 +47,10 @@ fn a_mask_counts_real_tokens() {
     ];
     for device in devices() {
         let real = Tensor::<2, Bool>::from_data(mask, &device);
-        assert_eq!(
-            Positions::from_token_mask(real.clone()).to_rows(4).unwrap(),
-            expected
-        );
-        assert_eq!(
-            Positions::from_mask_pad(real.bool_not())
-                .to_rows(4)
-                .unwrap(),
-            expected
-        );
+        let counted = Positions::from_token_mask(real.clone());
+        assert_eq!(rows(&counted, 4), expected);
+        let counted = Positions::from_mask_pad(real.bool_not());
+        assert_eq!(rows(&counted, 4), expected);
     }
 }
 
@@ -84,10 +72,7 @@ fn positions_restart_with_every_segment() {
             [0, 0, 1, 0, 1, 2],
             [0, 0, 0, 0, 0, 0],
         ];
-        assert_eq!(
-            Positions::from_segment_ids(segments).to_rows(6).unwrap(),
-            expected
-        );
+        assert_eq!(rows(&Positions::from_segment_ids(segments), 6), expected);
     }
 }
 
@@ -141,34 +126,22 @@ fn every_source_reaches_the_same_rows() {
 fn empty_inputs() {
     for device in devices() {
         let pe = SinusoidalPositionalEncodingConfig::new(6).init(&device);
-        assert_eq!(
-            pe.forward(Tensor::empty([2, 0, 6], &device)).dims(),
-            [2, 0, 6]
-        );
-        assert_eq!(
-            pe.forward(Tensor::empty([0, 3, 6], &device)).dims(),
-            [0, 3, 6]
-        );
-        assert_eq!(
-            pe.encode(&Positions::default(), 0).unwrap().dims(),
-            [1, 0, 6]
-        );
-        assert_eq!(
-            pe.encode(&Positions::from_starts([]), 4).unwrap().dims(),
-            [0, 4, 6]
-        );
+        for shape in [[2, 0, 6], [0, 3, 6]] {
+            assert_eq!(pe.forward(Tensor::empty(shape, &device)).dims(), shape);
+        }
+        let encoded = |at: Positions, seq| pe.encode(&at, seq).unwrap().dims();
+        assert_eq!(encoded(Positions::default(), 0), [1, 0, 6]);
+        assert_eq!(encoded(Positions::from_starts([]), 4), [0, 4, 6]);
         let none: [&[usize]; 2] = [&[], &[]];
         let ids = Positions::from_id_rows(&none).unwrap();
-        assert_eq!(
-            pe.embed(Tensor::empty([2, 0, 6], &device), &ids).dims(),
-            [2, 0, 6]
-        );
+        let embedded = pe.embed(Tensor::empty([2, 0, 6], &device), &ids);
+        assert_eq!(embedded.dims(), [2, 0, 6]);
     }
     let device = Device::flex();
     let mask = Positions::from_token_mask(Tensor::empty([2, 0], &device));
-    assert_eq!(mask.to_rows(0).unwrap(), [[0; 0], [0; 0]]);
+    assert_eq!(rows(&mask, 0), [[0; 0], [0; 0]]);
     let segments = Positions::from_segment_ids(Tensor::empty([0, 3], &device));
-    assert_eq!(segments.to_rows(3).unwrap(), [[0; 0]; 0]);
+    assert_eq!(rows(&segments, 3), [[0; 0]; 0]);
 }
 
 /// An empty input has no wrong positions, and one row of positions serves every row of a batch.
@@ -176,11 +149,8 @@ fn empty_inputs() {
 fn an_empty_input_and_one_row_for_all_rows() {
     let device = Device::flex();
     let pe = SinusoidalPositionalEncodingConfig::new(6).init(&device);
-    assert_eq!(
-        pe.encode(&Positions::from(usize::MAX), 0).unwrap().dims(),
-        [1, 0, 6]
-    );
-    assert_eq!(Positions::from(3).to_rows(2).unwrap(), [[3, 4]]);
+    let encoded = pe.encode(&Positions::from(usize::MAX), 0).unwrap();
+    assert_eq!(encoded.dims(), [1, 0, 6]);
     let x = embeddings(4, 3, 6, &device);
     for positions in [
         Positions::from_starts([7]),
@@ -201,20 +171,10 @@ fn masks_in_an_autodiff_context() {
         let training = device.clone().autodiff();
         let pe = SinusoidalPositionalEncodingConfig::new(6).init(&device);
         let mask = Tensor::<2, Bool>::from_data([[false, true, true]], &training);
-        assert_eq!(
-            Positions::from_token_mask(mask.clone()).to_rows(3).unwrap(),
-            [[0, 0, 1]]
-        );
-        assert_eq!(
-            pe.encode(&Positions::from_token_mask(mask), 3)
-                .unwrap()
-                .dims(),
-            [1, 3, 6]
-        );
+        let mask = Positions::from_token_mask(mask);
+        assert_eq!(rows(&mask, 3), [[0, 0, 1]]);
+        assert_eq!(pe.encode(&mask, 3).unwrap().dims(), [1, 3, 6]);
         let segments = Tensor::<2, Int>::from_ints([[4], [4]], &training);
-        assert_eq!(
-            Positions::from_segment_ids(segments).to_rows(1).unwrap(),
-            [[0], [0]]
-        );
+        assert_eq!(rows(&Positions::from_segment_ids(segments), 1), [[0], [0]]);
     }
 }

@@ -2,23 +2,16 @@
 
 use burn::tensor::{Device, Tensor};
 use pe_burn::{
-    Embed, Layout, PositionalConfig, PositionalScheme, Positions,
-    SinusoidalPositionalEncodingConfig, Spectrum,
+    Embed, Layout, PositionalScheme, Positions, SinusoidalPositionalEncodingConfig, Spectrum,
 };
 use proptest::prelude::*;
 
-use crate::{distance, embeddings};
+use crate::{distance, embeddings, scheme};
 
 /// Every scheme that embeds, and none, long enough for the sequences below.
-fn schemes(d_model: usize) -> Vec<PositionalScheme> {
-    ["none", "sinusoidal", "learned"]
-        .iter()
-        .map(|name| {
-            PositionalConfig::by_name(name, d_model, 1, 64)
-                .unwrap()
-                .init(&Device::flex())
-        })
-        .collect()
+fn schemes(d_model: usize) -> [PositionalScheme; 3] {
+    let sizes = [d_model, 1, 64];
+    ["none", "sinusoidal", "learned"].map(|name| scheme(name, sizes, &Device::flex()))
 }
 
 /// The product of a matrix and a row.

@@ -7,7 +7,7 @@ use pe_burn::{
 };
 use pe_tests::devices;
 
-use crate::{distance, embeddings, refusal, values};
+use crate::{distance, embeddings, refusal, scheme, values};
 
 #[test]
 fn by_name_and_as_data() {
@@ -49,13 +49,9 @@ fn each_scheme_embeds_as_its_module() {
     let device = Device::flex();
     let x = embeddings(2, 7, 16, &device);
     let positions = Positions::from(3);
-    let none = PositionalConfig::by_name("none", 16, 4, 30)
-        .unwrap()
-        .init(&device);
+    let none = scheme("none", [16, 4, 30], &device);
     assert_eq!(distance(none.embed(x.clone(), &positions), x.clone()), 0.0);
-    let sinusoidal = PositionalConfig::by_name("sinusoidal", 16, 4, 30)
-        .unwrap()
-        .init(&device);
+    let sinusoidal = scheme("sinusoidal", [16, 4, 30], &device);
     let module = SinusoidalPositionalEncodingConfig::new(16).init(&device);
     assert_eq!(
         distance(
@@ -64,9 +60,7 @@ fn each_scheme_embeds_as_its_module() {
         ),
         0.0
     );
-    let learned = PositionalConfig::by_name("learned", 16, 4, 30)
-        .unwrap()
-        .init(&device);
+    let learned = scheme("learned", [16, 4, 30], &device);
     let PositionalScheme::Learned(module) = &learned else {
         panic!("not learned: {learned}");
     };
@@ -94,9 +88,7 @@ fn the_scheme_without_positions_checks_their_shape() {
 fn additive_schemes_leave_attention_alone() {
     let device = Device::flex();
     for name in ["none", "sinusoidal", "learned", "time2vec"] {
-        let scheme = PositionalConfig::by_name(name, 16, 4, 30)
-            .unwrap()
-            .init(&device);
+        let scheme = scheme(name, [16, 4, 30], &device);
         let q = Tensor::<4>::random([2, 4, 7, 4], Distribution::Default, &device);
         let k = Tensor::<4>::random([2, 4, 7, 4], Distribution::Default, &device);
         let (rotated_q, rotated_k) = scheme.rotate(q.clone(), k.clone(), &Positions::default());
@@ -127,8 +119,7 @@ fn every_scheme_uses_one_hook() {
         let keys_of_all = Tensor::<4>::random([2, 4, 10, 4], Distribution::Default, &device);
         let at = Positions::from(3);
         for name in PositionalConfig::NAMES {
-            let config = PositionalConfig::by_name(name, 16, 4, 30).unwrap();
-            let scheme = config.init(&device);
+            let scheme = scheme(name, [16, 4, 30], &device);
             let embeds = differ(scheme.embed(x.clone(), &at), x.clone());
             let (queries, keys) = scheme.rotate(q.clone(), q.clone(), &at);
             let rotates = differ(queries, q.clone()) && differ(keys, q.clone());
@@ -186,9 +177,7 @@ fn queries_and_keys_at_positions_of_their_own() {
         let starts = Positions::from_starts([4, 2]);
         let ids = Positions::from_id_rows(&[[0, 1, 2, 3, 4, 5, 6], [0, 0, 0, 1, 2, 3, 4]]).unwrap();
         for name in PositionalConfig::NAMES {
-            let scheme = PositionalConfig::by_name(name, 64, 4, 9)
-                .unwrap()
-                .init(&device);
+            let scheme = scheme(name, [64, 4, 9], &device);
             let (one, other) = scheme.rotate_apart((q.clone(), &starts), (k.clone(), &ids));
             // With other queries and keys at the same positions.
             let (queries, _) = scheme.rotate(q.clone(), random(3), &starts);

@@ -53,14 +53,15 @@ fn all() -> Vec<Case> {
     cases(include_str!("../peers/values/tables.json"))
 }
 
-fn grid([height, width]: [usize; 2]) -> (Positions, usize) {
-    let grid = Grid::image(height, width);
+/// The positions of a grid behind a number of prefix tokens, and how many there are.
+fn grid([height, width]: [usize; 2], prefix: usize) -> (Positions, usize) {
+    let grid = Grid::image(height, width).with_prefix(prefix);
     (grid.into(), grid.tokens())
 }
 
-fn with_class_token([height, width]: [usize; 2]) -> (Positions, usize) {
-    let grid = Grid::image(height, width).with_prefix(1);
-    (grid.into(), grid.tokens())
+/// The biases of all tokens to each other.
+fn among(bias: &dyn Bias, (at, tokens): (Positions, usize)) -> Tensor<4> {
+    bias.bias((&at, tokens), (&at, tokens))
 }
 
 /// A parameter of a number of rows.
@@ -94,28 +95,23 @@ fn tables_of_peers() {
                     let mut swin = SwinRelativeBiasConfig::new(of.heads, of.window).init(&device);
                     let [rows, _] = swin.weight.val().dims();
                     swin.weight = matrix(&of.parameters[0], rows, &device);
-                    let (at, tokens) = grid(of.window);
-                    (of, swin.bias((&at, tokens), (&at, tokens)), swin.weight)
+                    (of, among(&swin, grid(of.window, 0)), swin.weight)
                 }
                 Case::Beit(of) => {
                     let mut beit = BeitRelativeBiasConfig::new(of.heads, of.window).init(&device);
                     let [rows, _] = beit.weight.val().dims();
                     beit.weight = matrix(&of.parameters[0], rows, &device);
-                    let (at, tokens) = with_class_token(of.window);
-                    (of, beit.bias((&at, tokens), (&at, tokens)), beit.weight)
+                    (of, among(&beit, grid(of.window, 1)), beit.weight)
                 }
                 Case::Levit(of) => {
                     let stride = of.stride.unwrap();
                     let config = LevitRelativeBiasConfig::new(of.heads, of.window);
                     let mut levit = config.with_stride(stride).init(&device);
                     levit.weight = matrix(&of.parameters[0], of.heads, &device);
-                    let (queries, coarse) = grid(of.window.map(|side| side.div_ceil(stride)));
-                    let (keys, fine) = grid(of.window);
-                    (
-                        of,
-                        levit.bias((&queries, coarse), (&keys, fine)),
-                        levit.weight,
-                    )
+                    let (queries, coarse) = grid(of.window.map(|side| side.div_ceil(stride)), 0);
+                    let (keys, fine) = grid(of.window, 0);
+                    let bias = levit.bias((&queries, coarse), (&keys, fine));
+                    (of, bias, levit.weight)
                 }
                 Case::SwinV2(_) | Case::Resized(_) => continue,
             };
@@ -124,12 +120,8 @@ fn tables_of_peers() {
             assert_close(&values(bias.clone()), &of.bias, 6e-8, &about);
             let gradients = loss(bias).backward();
             let gradient = values(weight.val().grad(&gradients).unwrap());
-            assert_close(
-                &gradient,
-                &of.gradients[0],
-                0.0,
-                &format!("{about} gradient"),
-            );
+            let about = format!("{about} gradient");
+            assert_close(&gradient, &of.gradients[0], 0.0, &about);
         }
     }
     assert_eq!(seen, 14 * devices().len());
@@ -156,8 +148,7 @@ fn the_network_of_swin_v2() {
             swin.inner.weight = transposed(inner, config.hidden);
             swin.inner.bias = Some(row(inner_bias, &device));
             swin.outer.weight = transposed(outer, of.heads);
-            let (at, tokens) = grid(of.window);
-            let bias = swin.bias((&at, tokens), (&at, tokens));
+            let bias = among(&swin, grid(of.window, 0));
             let about = format!("{device:?} {} {:?}", of.peer, of.window);
             assert_close(&values(bias.clone()), &of.bias, 1e-6, &about);
             let gradients = loss(bias).backward();
@@ -198,8 +189,8 @@ fn tables_are_resized_as_by_their_peers() {
                 swin.weight = table;
                 let swin = swin.resize(of.to, of.how).unwrap();
                 assert_eq!(swin.config().window, of.to);
-                let (at, tokens) = grid(of.to);
-                let bias = swin.bias((&at, tokens), (&at, tokens));
+                let tokens = of.to[0] * of.to[1];
+                let bias = among(&swin, grid(of.to, 0));
                 assert_eq!(bias.dims(), [1, of.heads, tokens, tokens], "{about}");
                 swin.weight
             } else {
@@ -242,34 +233,13 @@ fn some_tokens_of_a_grid_as_among_all() {
             let ids = Tensor::<2, Int>::from_data(ids, &device);
             Positions::from_grid_ids(grid, ids).unwrap()
         };
-        let biases: [(usize, Box<dyn Bias>); 4] = [
-            (
-                0,
-                Box::new(SwinRelativeBiasConfig::new(2, [3, 4]).init(&device)),
-            ),
-            (
-                0,
-                Box::new(SwinV2RelativeBiasConfig::new(2, [3, 4]).init(&device)),
-            ),
-            (
-                1,
-                Box::new(
-                    BeitRelativeBiasConfig::new(2, [3, 4])
-                        .with_init(normal())
-                        .init(&device),
-                ),
-            ),
-            (
-                0,
-                Box::new(
-                    LevitRelativeBiasConfig::new(2, [3, 4])
-                        .with_init(normal())
-                        .init(&device),
-                ),
-            ),
-        ];
-        for (prefix, bias) in &biases {
-            let window = Grid::image(3, 4).with_prefix(*prefix);
+        let swin = SwinRelativeBiasConfig::new(2, [3, 4]).init(&device);
+        let v2 = SwinV2RelativeBiasConfig::new(2, [3, 4]).init(&device);
+        let beit = BeitRelativeBiasConfig::new(2, [3, 4]).with_init(normal());
+        let levit = LevitRelativeBiasConfig::new(2, [3, 4]).with_init(normal());
+        let (beit, levit) = (beit.init(&device), levit.init(&device));
+        for (prefix, bias) in [(0, &swin as &dyn Bias), (0, &v2), (1, &beit), (0, &levit)] {
+            let window = Grid::image(3, 4).with_prefix(prefix);
             let all = Positions::from(window);
             let tokens = window.tokens();
             let whole = bias.bias((&all, tokens), (&all, tokens));
@@ -279,27 +249,26 @@ fn some_tokens_of_a_grid_as_among_all() {
                 whole.clone().select(2, ids)
             };
             let rows = Tensor::cat(vec![picked(0), picked(1)], 0);
-            let among = bias.bias((&few, 5), (&all, tokens));
+            let of_few = bias.bias((&few, 5), (&all, tokens));
             // Of the size of the values: those of Swin V2 go up to 16, where an f32 has steps of 1e-6.
             let largest = whole.clone().abs().max().into_scalar::<f32>();
             let bound = 1e-6 * largest.max(1.0);
-            let off = distance(among, rows);
+            let off = distance(of_few, rows);
             assert!(off < bound, "{device:?} {bias:p}: {off:e}");
 
             // The same window at rows 5 and columns 6 of a grid of 100 × 10, and at its start, far apart.
-            let big = Grid::image(100, 10).with_prefix(*prefix);
-            let place = |id: i32, corner: i32| match id - *prefix as i32 {
+            let big = Grid::image(100, 10).with_prefix(prefix);
+            let place = |id: i32, corner: i32| match id - prefix as i32 {
                 cell if cell < 0 => id,
-                cell => *prefix as i32 + corner + cell / 4 * 10 + cell % 4,
+                cell => prefix as i32 + corner + cell / 4 * 10 + cell % 4,
             };
             let there = [
                 ids[0].map(|id| place(id, 956)),
                 ids[1].map(|id| place(id, 0)),
             ];
             let moved = some(big, there);
-            let whole = bias.bias((&few, 5), (&few, 5));
-            let far = bias.bias((&moved, 5), (&moved, 5));
-            assert!(distance(far, whole) < bound, "{device:?}");
+            let (near, far) = (among(bias, (few, 5)), among(bias, (moved, 5)));
+            assert!(distance(far, near) < bound, "{device:?}");
         }
     }
 }
@@ -321,13 +290,9 @@ fn prefix_tokens_of_beit() {
         let [rows, _] = beit.weight.val().dims();
         let table = values(beit.weight.val());
         let of = |prefix: usize| {
-            let grid = Grid::image(2, 3).with_prefix(prefix);
-            let tokens = grid.tokens();
-            let bias = beit.bias((&grid.into(), tokens), (&grid.into(), tokens));
-            values(bias)
-                .chunks(tokens)
-                .map(<[f32]>::to_vec)
-                .collect::<Vec<_>>()
+            let bias = values(among(&beit, grid([2, 3], prefix)));
+            let rows = bias.chunks(6 + prefix).map(<[f32]>::to_vec);
+            rows.collect::<Vec<_>>()
         };
         let (none, two) = (of(0), of(2));
         for (query, biases) in two.iter().enumerate() {
@@ -343,11 +308,7 @@ fn prefix_tokens_of_beit() {
         }
         let mut swin = SwinRelativeBiasConfig::new(1, [2, 3]).init(&device);
         swin.weight = Param::from_tensor(beit.weight.val().slice([0..rows - 3, 0..1]));
-        let (at, tokens) = grid([2, 3]);
-        assert_eq!(
-            values(swin.bias((&at, tokens), (&at, tokens))),
-            none.concat()
-        );
+        assert_eq!(values(among(&swin, grid([2, 3], 0))), none.concat());
     }
 }
 
@@ -431,37 +392,32 @@ fn settings_out_of_bounds_are_refused() {
         let config = SwinRelativeBiasConfig::new(heads, window);
         refusal(config.try_init(&device))
     };
-    assert_eq!(swin(0, [7, 7]), "heads must be at least 1; got 0");
-    let window = "window must be at least 1 and at most 16384 on each side; got";
-    assert_eq!(swin(3, [7, 0]), format!("{window} 0"));
-    assert_eq!(swin(3, [20_000, 7]), format!("{window} 20000"));
-    assert_eq!(
-        swin(usize::MAX, [16_384, 16_384]),
-        "1073676289 rows of width 18446744073709551615 do not fit into memory"
-    );
-    assert_eq!(
-        refusal(BeitRelativeBiasConfig::new(3, [0, 7]).try_init(&device)),
-        format!("{window} 0")
-    );
+    let beit = BeitRelativeBiasConfig::new(3, [0, 7]);
     let levit = LevitRelativeBiasConfig::new(3, [7, 7]).with_stride(0);
-    assert_eq!(
-        refusal(levit.try_init(&device)),
-        "stride must be at least 1; got 0"
-    );
     let v2 = SwinV2RelativeBiasConfig::new(3, [7, 7]);
-    assert_eq!(
-        refusal(v2.clone().with_hidden(0).try_init(&device)),
-        "hidden must be at least 1; got 0"
-    );
-    assert_eq!(
-        refusal(v2.with_pretrained_window([7, 0]).try_init(&device)),
-        format!("pretrained_{window} 0")
-    );
-    let swin = SwinRelativeBiasConfig::new(3, [7, 7]).init(&device);
-    assert_eq!(
-        refusal(swin.resize([0, 1], Resampling::Bicubic)),
-        format!("{window} 0")
-    );
+    let (narrow, before) = (v2.clone().with_hidden(0), v2.with_pretrained_window([7, 0]));
+    let built = SwinRelativeBiasConfig::new(3, [7, 7]).init(&device);
+    let resized = built.resize([0, 1], Resampling::Bicubic);
+    let window =
+        |got: &str| format!("window must be at least 1 and at most 16384 on each side; got {got}");
+    let rows = "1073676289 rows of width 18446744073709551615 do not fit into memory";
+    let least = |name: &str| format!("{name} must be at least 1; got 0");
+    for (said, expected) in [
+        (swin(0, [7, 7]), least("heads")),
+        (swin(3, [7, 0]), window("0")),
+        (swin(3, [20_000, 7]), window("20000")),
+        (swin(usize::MAX, [16_384, 16_384]), rows.into()),
+        (refusal(beit.try_init(&device)), window("0")),
+        (refusal(levit.try_init(&device)), least("stride")),
+        (refusal(narrow.try_init(&device)), least("hidden")),
+        (
+            refusal(before.try_init(&device)),
+            format!("pretrained_{}", window("0")),
+        ),
+        (refusal(resized), window("0")),
+    ] {
+        assert_eq!(said, expected);
+    }
 }
 
 /// The tensors of models that transformers saved, by their names in its files.
@@ -537,14 +493,14 @@ fn tables_in_other_types() {
         let swin = SwinRelativeBiasConfig::new(2, [60, 50]).init(&device);
         let at = Tensor::<2, Int>::from_ints([[0, 49, 2_950, 2_999, 1_234]], &device);
         let at = Positions::from_grid_ids(Grid::image(60, 50), at).unwrap();
-        let single = swin.bias((&at, 5), (&at, 5));
+        let single = among(&swin, (at.clone(), 5));
         for dtype in [FloatDType::F16, FloatDType::BF16, FloatDType::F64] {
             if !device.supports_dtype(dtype) {
                 continue;
             }
             let mut other = swin.clone();
             other.weight = Param::from_tensor(swin.weight.val().cast(dtype));
-            let bias = other.bias((&at, 5), (&at, 5));
+            let bias = among(&other, (at.clone(), 5));
             assert_eq!(bias.dtype(), dtype.into());
             let rounded = single.clone().cast(dtype);
             assert_eq!(values(bias), values(rounded), "{device:?}");

@@ -9,7 +9,7 @@ use pe_burn::{
 };
 use pe_tests::devices;
 
-use crate::{distance, embeddings, refusal, values};
+use crate::{assert_within, distance, embeddings, refusal, values};
 
 const TIMES: [[f64; 4]; 2] = [[-3.5, 0.0, 0.125, 1e9 + 0.25], [2.0, 7.75, -1e6, 41.0]];
 
@@ -56,9 +56,7 @@ fn whole_times_are_positions() {
     for position in [0, 1, 4_999, 131_071, (1 << 24) - 1, 1 << 40] {
         let looked_up: Vec<f64> = spectrum.rows_at(&[position]).unwrap();
         let computed: Vec<f64> = spectrum.rows_at_times(&[position as f64]).unwrap();
-        for (a, b) in looked_up.iter().zip(&computed) {
-            assert!((a - b).abs() < 1e-15, "{position}: {a} {b}");
-        }
+        assert_within(&looked_up, &computed, 1e-15, &position.to_string());
         let back: Vec<f64> = spectrum.rows_at_times(&[-(position as f64)]).unwrap();
         let mirrored = computed.chunks(2).flat_map(|pair| [-pair[0], pair[1]]);
         assert!(mirrored.eq(back), "{position}");

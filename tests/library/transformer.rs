@@ -12,15 +12,10 @@ use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions, Rotate};
 use pe_encoder::EncoderConfig;
 use pe_tests::{devices, is_card};
 
-use crate::{distance, embeddings, values};
+use crate::{distance, embeddings, scheme, values};
 
 const EMBEDDED: [&str; 4] = ["none", "sinusoidal", "learned", "time2vec"];
 const HEADS: usize = 2;
-
-fn scheme(name: &str, device: &Device) -> PositionalScheme {
-    let config = PositionalConfig::by_name(name, 16, HEADS, 32).unwrap();
-    config.init(device)
-}
 
 /// What schemes that only embed need: nothing new.
 fn burns(scheme: &PositionalScheme, encoder: &TransformerEncoder, x: Tensor<3>) -> Tensor<3> {
@@ -39,7 +34,7 @@ struct Model {
 impl Model {
     fn new(name: &str, device: &Device) -> Self {
         Self {
-            positions: scheme(name, device),
+            positions: scheme(name, [16, HEADS, 32], device),
             qkv: LinearConfig::new(16, 48).init(device),
             output: LinearConfig::new(16, 16).init(device),
         }
@@ -85,7 +80,7 @@ fn order_is_seen_only_with_positions() {
         let encoder = TransformerEncoderConfig::new(16, 32, HEADS, 1).with_dropout(0.0);
         let encoder = encoder.init(&device);
         for name in EMBEDDED {
-            let scheme = scheme(name, &device);
+            let scheme = scheme(name, [16, HEADS, 32], &device);
             let change = change(&|x| burns(&scheme, &encoder, x), &backwards);
             match name {
                 "none" => assert!(change < 1e-4, "{device:?}: {change}"),

@@ -318,65 +318,6 @@ pub(crate) fn expect<T>(result: Result<T, PositionError>) -> T {
     }
 }
 
-/// What every configuration of a module has: `Config`, so that it can be saved and loaded, and the panicking
-/// `init`, made from its `try_init`.
-///
-/// ```text
-/// init!(AlibiConfig => Alibi);
-/// ```
-macro_rules! init {
-    ($config:ty => $module:ty) => {
-        impl burn::config::Config for $config {}
-
-        impl $config {
-            /// Builds the module on `device`.
-            ///
-            /// # Panics
-            ///
-            /// Where [`try_init`](Self::try_init) returns an error.
-            #[track_caller]
-            pub fn init(&self, device: &burn::tensor::Device) -> $module {
-                $crate::error::expect(self.try_init(device))
-            }
-        }
-    };
-}
-pub(crate) use init;
-
-/// [`init!`], and what a module has that keeps its configuration in a field `config`: `config()`, and how it
-/// prints itself, with the settings that are listed.
-///
-/// ```text
-/// module!(AlibiConfig => Alibi { heads, shape });
-/// ```
-macro_rules! module {
-    ($config:ty => $module:ty { $($setting:ident),* $(,)? }) => {
-        $crate::error::init!($config => $module);
-
-        impl $module {
-            /// The configuration that this module was made from.
-            pub fn config(&self) -> &$config {
-                &self.config
-            }
-        }
-
-        impl burn::module::ModuleDisplay for $module {
-            fn custom_settings(&self) -> Option<burn::module::DisplaySettings> {
-                $crate::display::one_line()
-            }
-
-            fn custom_content(&self, content: burn::module::Content) -> Option<burn::module::Content> {
-                $(
-                    let name = stringify!($setting);
-                    let content = $crate::display::setting(content, name, &self.config.$setting);
-                )*
-                content.optional()
-            }
-        }
-    };
-}
-pub(crate) use module;
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -182,7 +182,7 @@ mod backend;
 mod bias;
 #[cfg(feature = "checkpoint")]
 mod checkpoint;
-mod display;
+mod config;
 mod embed;
 mod error;
 mod gate;
@@ -210,8 +210,8 @@ pub use backend::exp;
 #[doc(hidden)] // for pe-lab
 pub use backend::memory::room;
 pub use bias::{
-    Alibi, AlibiConfig, AlibiShape, Bias, Fire, FireConfig, HiddenBias, Kerple, KerpleConfig,
-    KerpleShape, ScoreBias, T5RelativeBias, T5RelativeBiasConfig, WeightBias,
+    Alibi, AlibiConfig, AlibiShape, Bias, Fire, FireConfig, Heads, HiddenBias, Kerple,
+    KerpleConfig, KerpleShape, ScoreBias, T5RelativeBias, T5RelativeBiasConfig, WeightBias,
 };
 #[cfg(feature = "checkpoint")]
 pub use checkpoint::CheckpointError;
@@ -223,10 +223,12 @@ pub use error::PositionError;
 pub use gate::ForgetGate;
 pub use layout::{Layout, convert_heads, convert_layout};
 pub use positional::{NoPositions, Positional};
-pub use positions::{Axes, Coordinates, Grid, MAX_POSITION, Positions, RandomizedPositions};
+pub use positions::{
+    Axes, Coordinates, Grid, MAX_POSITION, Positions, RandomizedPositions, Tokens,
+};
 pub use rotate::{
     RopeScaling, RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate, RotateByRows,
-    XPosPositionalEncoding, XPosPositionalEncodingConfig,
+    ToTurn, Turned, XPosPositionalEncoding, XPosPositionalEncodingConfig,
 };
 pub use scheme::{PositionalConfig, PositionalScheme};
 pub use spectrum::{DEFAULT_BASE, Formula, Spectrum};

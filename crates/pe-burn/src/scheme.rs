@@ -2,14 +2,13 @@
 //!
 //! # Adding a scheme
 //!
-//! 1. Its own file in `embed/`, `rotate/`, `bias/` or `gate/`: the configuration (serde, setters, `try_init`, and
-//!    `SchemeConfig`, which makes one from the sizes of a model), the module with its hook ([`Embed`],
-//!    [`Rotate`], [`Bias`], [`ScoreBias`] or [`WeightBias`]), one line with `module!`, which writes what all modules have in
-//!    common, and its tests.
-//! 2. One line in the table `schemes!` below. The line gives its name, its variant of
-//!    [`PositionalConfig`] and [`PositionalScheme`], `by_name`, the dispatch of the hooks, and its row
-//!    in the documentation. A scheme that the sizes of a model are not enough for, or that has no
-//!    positions on a line, is listed after `as data`, and `SchemeConfig` has only its axes.
+//! 1. Its own file in `embed/`, `rotate/`, `bias/` or `gate/`: the configuration (`config!`, and `try_init`), the module with
+//!    its hook ([`Embed`], [`Rotate`], [`Bias`], [`ScoreBias`] or [`WeightBias`]), one line with `module!`, which writes what
+//!    all modules have in common, and its tests.
+//! 2. One row in the table `schemes!` below. The row gives its name, its variant of [`PositionalConfig`] and
+//!    [`PositionalScheme`], its configuration for the sizes of a model (`by_name`), the dispatch of the hooks, and its row in
+//!    the documentation. A scheme that the sizes of a model are not enough for, or that has no positions on a line, is listed
+//!    after `as data`; one that needs a grid is named in [`axes`](PositionalConfig::axes) too.
 //!
 //! Besides, its two types have to be named by `mod` and `use` lines: in the `mod.rs` of its folder, in `lib.rs`, and above the table.
 //! The tests go through all names; those that list names or hooks, as in `tests/library/scheme.rs`, fail until it is listed.
@@ -23,26 +22,28 @@ use serde::{Deserialize, Serialize};
 use crate::bias::{
     Alibi, AlibiConfig, BeitRelativeBias, BeitRelativeBiasConfig, Bias, Cope, CopeConfig, Deberta,
     DebertaConfig, DecomposedRelativeBias, DecomposedRelativeBiasConfig, Erpe, ErpeConfig, Fire,
-    FireConfig, HiddenBias, Inkling, InklingConfig, Kerple, KerpleConfig, LevitRelativeBias,
+    FireConfig, Heads, HiddenBias, Inkling, InklingConfig, Kerple, KerpleConfig, LevitRelativeBias,
     LevitRelativeBiasConfig, ScoreBias, Shaw, ShawConfig, SwinRelativeBias, SwinRelativeBiasConfig,
     SwinV2RelativeBias, SwinV2RelativeBiasConfig, T5RelativeBias, T5RelativeBiasConfig,
     TransformerXl, TransformerXlConfig, Tupe, TupeConfig, WeightBias,
 };
+use crate::config::init;
 use crate::embed::{
     Embed, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig,
     PositionalEncodingGenerator, PositionalEncodingGeneratorConfig, SinusoidalPositionalEncoding,
     SinusoidalPositionalEncodingConfig, Time2Vec, Time2VecConfig, Wav2Vec2PositionalConv,
     Wav2Vec2PositionalConvConfig,
 };
-use crate::error::{PositionError, expect, init};
+use crate::error::{PositionError, expect};
 use crate::gate::{ForgetGate, Fox, FoxConfig};
 use crate::positional::{NoPositions, Positional, acts_at};
-use crate::positions::{Axes, Positions};
+use crate::positions::{Axes, Positions, Tokens};
 use crate::rotate::{
     Fope, FopeConfig, MixedRotary, Pope, PopeConfig, RotaryPositionalEncoding,
-    RotaryPositionalEncodingConfig, Rotate, XPosPositionalEncoding, XPosPositionalEncodingConfig,
+    RotaryPositionalEncodingConfig, Rotate, ToTurn, Turned, XPosPositionalEncoding,
+    XPosPositionalEncodingConfig,
 };
-use crate::sizes::{ModelSizes, SchemeConfig};
+use crate::sizes::ModelSizes;
 use crate::tensor::check_float;
 
 /// Makes everything that has a case per scheme: see the [module documentation](self). The scheme
@@ -50,17 +51,18 @@ use crate::tensor::check_float;
 macro_rules! schemes {
     (
         by name: $($named:literal, $about:literal:
-            $variant:ident($config:ty => $module:ty), $hook:ident;)*
+            $variant:ident($config:ty => $module:ty), $hook:ident, $of_model:expr;)*
         as data: $($kind:literal, $kind_about:literal:
             $kind_variant:ident($kind_config:ty => $kind_module:ty), $kind_hook:ident;)*
     ) => {
         schemes! {
-            [$($named),*]
+            [$($named: $variant, $of_model;)*]
+            [$($kind),*]
             $($named, $about: $variant($config => $module), $hook;)*
             $($kind, $kind_about: $kind_variant($kind_config => $kind_module), $kind_hook;)*
         }
     };
-    ([$($named:literal),*] $($name:literal, $about:literal:
+    ([$($named:literal: $made:ident, $of_model:expr;)*] [$($kind:literal),*] $($name:literal, $about:literal:
         $variant:ident($config:ty => $module:ty), $hook:ident;)*) => {
         /// The configuration of a [`PositionalScheme`], as data: the field `kind` names the scheme, the
         /// other fields are those of its own configuration.
@@ -113,7 +115,16 @@ macro_rules! schemes {
                 let sizes = ModelSizes { d_model, heads, max_len };
                 Ok(match name {
                     "none" => Self::None {},
-                    $($name => Self::$variant(<$config>::for_model(sizes)?),)*
+                    $($named => {
+                        let of_model: fn(ModelSizes) -> Result<_, PositionError> = $of_model;
+                        Self::$made(of_model(sizes)?)
+                    })*
+                    $($kind)|* => {
+                        return Err(PositionError::config(
+                            "this scheme needs more than its name and the sizes of a model, such as a window: \
+                             make it from its own configuration, or from data with the field `kind`",
+                        ));
+                    }
                     _ => {
                         return Err(PositionError::UnknownName {
                             what: "positional scheme",
@@ -129,15 +140,6 @@ macro_rules! schemes {
                 match self {
                     Self::None {} => "none",
                     $(Self::$variant(_) => $name,)*
-                }
-            }
-
-            /// The axes that its positions need; `None` for positions on a line, and for axes of text and
-            /// images, which take positions on a line too.
-            pub fn axes(&self) -> Option<Axes> {
-                match self {
-                    Self::None {} => None,
-                    $(Self::$variant(config) => config.axes(),)*
                 }
             }
 
@@ -225,61 +227,73 @@ macro_rules! schemes {
 schemes! {
     by name:
     "sinusoidal", "the fixed sinusoidal encoding":
-        Sinusoidal(SinusoidalPositionalEncodingConfig => SinusoidalPositionalEncoding), Embed;
+        Sinusoidal(SinusoidalPositionalEncodingConfig => SinusoidalPositionalEncoding), Embed,
+        |of| Ok(SinusoidalPositionalEncodingConfig::new(of.d_model).with_max_len(of.max_len));
     "learned", "a learned table":
-        Learned(LearnedPositionalEmbeddingConfig => LearnedPositionalEmbedding), Embed;
+        Learned(LearnedPositionalEmbeddingConfig => LearnedPositionalEmbedding), Embed,
+        |of| Ok(LearnedPositionalEmbeddingConfig::new(of.d_model, of.max_len));
     "time2vec", "learned waves of the time":
-        Time2Vec(Time2VecConfig => Time2Vec), Embed;
+        Time2Vec(Time2VecConfig => Time2Vec), Embed, |of| Ok(Time2VecConfig::new(of.d_model, of.max_len as f64));
     "rotary", "RoPE, rotary position embedding":
-        Rotary(RotaryPositionalEncodingConfig => RotaryPositionalEncoding), Rotate;
+        Rotary(RotaryPositionalEncodingConfig => RotaryPositionalEncoding), Rotate,
+        |of| Ok(RotaryPositionalEncodingConfig::new(of.d_head()?).with_max_len(of.max_len));
     "xpos", "RoPE with a decay":
-        XPos(XPosPositionalEncodingConfig => XPosPositionalEncoding), Rotate;
+        XPos(XPosPositionalEncodingConfig => XPosPositionalEncoding), Rotate,
+        |of| Ok(XPosPositionalEncodingConfig::new(of.d_head()?).with_max_len(of.max_len));
     "pope", "directions of positions, lengths of content":
-        Pope(PopeConfig => Pope), Rotate;
-    "alibi", "attention with linear biases":
-        Alibi(AlibiConfig => Alibi), Bias;
+        Pope(PopeConfig => Pope), Rotate, |of| Ok(PopeConfig::new(of.d_head()?, of.heads).with_max_len(of.max_len));
+    "alibi", "attention with linear biases": Alibi(AlibiConfig => Alibi), Bias, |of| Ok(AlibiConfig::new(of.heads));
     "t5", "T5's relative position bias":
-        T5(T5RelativeBiasConfig => T5RelativeBias), Bias;
-    "kerple", "biases from kernels":
-        Kerple(KerpleConfig => Kerple), Bias;
-    "fire", "biases from a small network":
-        Fire(FireConfig => Fire), Bias;
+        T5(T5RelativeBiasConfig => T5RelativeBias), Bias, |of| Ok(T5RelativeBiasConfig::new(of.heads));
+    "kerple", "biases from kernels": Kerple(KerpleConfig => Kerple), Bias, |of| Ok(KerpleConfig::new(of.heads));
+    "fire", "biases from a small network": Fire(FireConfig => Fire), Bias, |of| Ok(FireConfig::new(of.heads));
     "shaw", "queries against a vector per clipped distance":
-        Shaw(ShawConfig => Shaw), ScoreBias;
+        Shaw(ShawConfig => Shaw), ScoreBias, |of| Ok(ShawConfig::new(of.d_head()?));
     "transformer_xl", "queries against sinusoids of the distance, as in Transformer-XL and Conformers":
-        TransformerXl(TransformerXlConfig => TransformerXl), ScoreBias;
+        TransformerXl(TransformerXlConfig => TransformerXl), ScoreBias,
+        |of| Ok(TransformerXlConfig::new(of.whole_heads()?, of.heads));
     "deberta", "DeBERTa's disentangled attention":
-        Deberta(DebertaConfig => Deberta), ScoreBias;
+        Deberta(DebertaConfig => Deberta), ScoreBias, |of| Ok(DebertaConfig::new(of.whole_heads()?, of.heads));
     "tupe", "positions against positions, apart from words":
-        Tupe(TupeConfig => Tupe), ScoreBias;
+        Tupe(TupeConfig => Tupe), ScoreBias, |of| Ok(TupeConfig::new(of.whole_heads()?, of.heads, of.max_len));
     "cope", "contextual positions, for causal attention":
-        Cope(CopeConfig => Cope), ScoreBias;
+        Cope(CopeConfig => Cope), ScoreBias, |of| Ok(CopeConfig::new(of.d_head()?));
     "erpe", "a number per distance, added to attention weights":
-        Erpe(ErpeConfig => Erpe), WeightBias;
+        Erpe(ErpeConfig => Erpe), WeightBias, |of| Ok(ErpeConfig::new(of.heads, of.max_len));
     as data:
-    "inkling", "Inkling's relative logits, by hidden states and distance":
-        Inkling(InklingConfig => Inkling), HiddenBias;
-    "fox", "forget gates, for causal attention":
-        Fox(FoxConfig => Fox), ForgetGate;
-    "fope", "RoPE in which pairs turn by mixtures of frequencies":
-        Fope(FopeConfig => Fope), Rotate;
-    "swin", "Swin's table of offsets in a window":
-        Swin(SwinRelativeBiasConfig => SwinRelativeBias), Bias;
-    "swin_v2", "Swin V2's network of log-spaced offsets":
-        SwinV2(SwinV2RelativeBiasConfig => SwinV2RelativeBias), Bias;
-    "beit", "BEiT's table of offsets, with a class token":
-        Beit(BeitRelativeBiasConfig => BeitRelativeBias), Bias;
-    "levit", "LeViT's table of distances in rows and columns":
-        Levit(LevitRelativeBiasConfig => LevitRelativeBias), Bias;
+    "inkling", "Inkling's relative logits, by hidden states and distance": Inkling(InklingConfig => Inkling), HiddenBias;
+    "fox", "forget gates, for causal attention": Fox(FoxConfig => Fox), ForgetGate;
+    // By name it would need the length in training, which the sizes of a model do not say.
+    "fope", "RoPE in which pairs turn by mixtures of frequencies": Fope(FopeConfig => Fope), Rotate;
+    "swin", "Swin's table of offsets in a window": Swin(SwinRelativeBiasConfig => SwinRelativeBias), Bias;
+    "swin_v2", "Swin V2's network of log-spaced offsets": SwinV2(SwinV2RelativeBiasConfig => SwinV2RelativeBias), Bias;
+    "beit", "BEiT's table of offsets, with a class token": Beit(BeitRelativeBiasConfig => BeitRelativeBias), Bias;
+    "levit", "LeViT's table of distances in rows and columns": Levit(LevitRelativeBiasConfig => LevitRelativeBias), Bias;
     "decomposed", "queries against a vector per offset in rows and in columns, as in SAM":
         Decomposed(DecomposedRelativeBiasConfig => DecomposedRelativeBias), ScoreBias;
-    "wav2vec2", "the convolution of wav2vec 2.0":
-        Wav2Vec2(Wav2Vec2PositionalConvConfig => Wav2Vec2PositionalConv), Embed;
-    "peg", "the convolution of CPVT, over a grid":
-        Peg(PositionalEncodingGeneratorConfig => PositionalEncodingGenerator), Embed;
+    "wav2vec2", "the convolution of wav2vec 2.0": Wav2Vec2(Wav2Vec2PositionalConvConfig => Wav2Vec2PositionalConv), Embed;
+    "peg", "the convolution of CPVT, over a grid": Peg(PositionalEncodingGeneratorConfig => PositionalEncodingGenerator), Embed;
 }
 
 init!(PositionalConfig => PositionalScheme);
+
+impl PositionalConfig {
+    /// The axes that its positions need; `None` for positions on a line, and for axes of text and
+    /// images, which take positions on a line too.
+    pub fn axes(&self) -> Option<Axes> {
+        let rotated = |rotary: &RotaryPositionalEncodingConfig| {
+            rotary.axes.clone().filter(|axes| !axes.take_lines())
+        };
+        match self {
+            Self::Sinusoidal(sinusoidal) => sinusoidal.axes.clone(),
+            Self::Rotary(rotary) => rotated(rotary),
+            Self::Fox(fox) => fox.rotary.as_ref().and_then(rotated),
+            Self::Swin(_) | Self::SwinV2(_) | Self::Beit(_) => Some(Axes::HEIGHT_WIDTH),
+            Self::Levit(_) | Self::Decomposed(_) | Self::Peg(_) => Some(Axes::HEIGHT_WIDTH),
+            _ => None,
+        }
+    }
+}
 
 // A module that no name and no `kind` makes, so it has no line in the table.
 acts_at!(MixedRotary, Rotate);
@@ -331,11 +345,7 @@ impl Embed for PositionalScheme {
 impl Rotate for PositionalScheme {
     /// Rotates queries and keys, if the hook of the scheme is [`Rotate`]. Else it returns them unchanged,
     /// and checks nothing.
-    fn try_rotate_sides(
-        &self,
-        queries: Option<(Tensor<4>, &Positions)>,
-        keys: Option<(Tensor<4>, &Positions)>,
-    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+    fn try_rotate_sides(&self, queries: ToTurn, keys: ToTurn) -> Result<Turned, PositionError> {
         match self.as_rotate() {
             Some(scheme) => scheme.try_rotate_sides(queries, keys),
             None => Ok([queries.map(|(q, _)| q), keys.map(|(k, _)| k)]),
@@ -391,8 +401,8 @@ impl PositionalScheme {
     /// [`sees_states`](Self::sees_states); none if it adds nothing to the scores.
     pub fn try_score_bias(
         &self,
-        queries: (&Tensor<4>, &Positions),
-        keys: (&Tensor<4>, &Positions),
+        queries: Heads,
+        keys: Heads,
     ) -> Result<Option<Tensor<4>>, PositionError> {
         if self.sees_states() {
             return Err(PositionError::NeedsStates);
@@ -411,11 +421,7 @@ impl PositionalScheme {
     ///
     /// Where [`try_score_bias`](Self::try_score_bias) returns an error, with its message.
     #[track_caller]
-    pub fn score_bias(
-        &self,
-        queries: (&Tensor<4>, &Positions),
-        keys: (&Tensor<4>, &Positions),
-    ) -> Option<Tensor<4>> {
+    pub fn score_bias(&self, queries: Heads, keys: Heads) -> Option<Tensor<4>> {
         expect(self.try_score_bias(queries, keys))
     }
 
@@ -431,8 +437,8 @@ impl PositionalScheme {
     /// Those of [`WeightBias::try_weight_bias`]; none if the scheme adds nothing to the weights.
     pub fn try_weight_bias(
         &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
+        queries: Tokens,
+        keys: Tokens,
     ) -> Result<Option<Tensor<4>>, PositionError> {
         let bias = self.as_weight_bias();
         let bias = bias.map(|scheme| scheme.try_weight_bias(queries, keys));
@@ -445,11 +451,7 @@ impl PositionalScheme {
     ///
     /// Where [`try_weight_bias`](Self::try_weight_bias) returns an error, with its message.
     #[track_caller]
-    pub fn weight_bias(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Option<Tensor<4>> {
+    pub fn weight_bias(&self, queries: Tokens, keys: Tokens) -> Option<Tensor<4>> {
         expect(self.try_weight_bias(queries, keys))
     }
 
@@ -467,8 +469,8 @@ impl PositionalScheme {
     /// [`sees_states`](Self::sees_states); none if it adds nothing to the scores.
     pub fn try_bias(
         &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
+        queries: Tokens,
+        keys: Tokens,
     ) -> Result<Option<Tensor<4>>, PositionError> {
         if self.sees_content() {
             return Err(PositionError::NeedsContent);
@@ -487,11 +489,7 @@ impl PositionalScheme {
     ///
     /// Where [`try_bias`](Self::try_bias) returns an error, with its message.
     #[track_caller]
-    pub fn bias(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Option<Tensor<4>> {
+    pub fn bias(&self, queries: Tokens, keys: Tokens) -> Option<Tensor<4>> {
         expect(self.try_bias(queries, keys))
     }
 }

@@ -3,7 +3,7 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use burn::module::{Module, Param, ParamId};
+use burn::module::{Initializer, Module, Param, ParamId};
 use burn::tensor::{Bool, DType, Device, FloatDType, Int, IntDType, Tensor, TensorData};
 
 use crate::error::PositionError;
@@ -100,6 +100,11 @@ pub(crate) fn dequantized<const D: usize>(parameter: Tensor<D>) -> Tensor<D> {
         DType::QFloat(_) => parameter.dequantize(),
         _ => parameter,
     }
+}
+
+/// Parameters of this shape, as the initializer says. Rows count as inputs and columns as outputs.
+pub(crate) fn matrix(init: &Initializer, shape: [usize; 2], device: &Device) -> Param<Tensor<2>> {
+    init.init_with(shape, Some(shape[0]), Some(shape[1]), device)
 }
 
 /// A changed table as a new parameter, trained if the old one is. An adapter that was trained beside the

@@ -6,8 +6,6 @@ use std::prelude::rust_2024::*;
 
 use burn::tensor::{Device, Distribution, Tensor};
 
-use crate::error::PositionError;
-
 /// Random numbers, in `f32`.
 pub(crate) fn random<const D: usize>(shape: [usize; D], device: &Device) -> Tensor<D> {
     Tensor::random(shape, Distribution::Normal(0.0, 1.0), device)
@@ -36,19 +34,50 @@ pub(crate) fn apart(a: &[f32], b: &[f32]) -> f32 {
     })
 }
 
-/// Fails unless both forms of a call refuse it with a message that ends as given: the fallible one with
-/// an error, the plain one with a panic.
-pub(crate) fn assert_refused<T, U>(
-    fallible: Result<T, PositionError>,
-    plain: impl FnOnce() -> U,
-    end: &str,
-) {
-    let message = fallible.err().expect("an error").to_string();
-    assert!(message.ends_with(end), "{message}");
-    let panic = catch_unwind(AssertUnwindSafe(plain))
-        .err()
-        .expect("a panic");
-    assert_eq!(panic.downcast_ref::<String>(), Some(&message));
+/// Fails unless each configuration is refused in the words of its row, by `try_init` as an error and by `init` as a
+/// panic. Words after `…` are the end of the message.
+///
+/// ```text
+/// refused! {
+///     FopeConfig::new(16, 0, 64) => "heads must be at least 1; got 0",
+///     FopeConfig::new(16, 2, 6) => "… a turn of 2π positions; got 6",
+/// }
+/// ```
+///
+/// What refuses anything else is told first, as in `|bad| spectrum.scaled(&bad, 1);`.
+macro_rules! refused {
+    (|$bad:ident| $call:expr; $($value:expr => $words:expr,)+) => {
+        $({
+            let $bad = $value;
+            $crate::testing::assert_says(&$crate::testing::refusal($call), $words);
+        })+
+    };
+    ($($config:expr => $words:expr,)+) => {
+        let device = burn::tensor::Device::flex();
+        $({
+            let config = $config;
+            let message = $crate::testing::refusal(config.try_init(&device));
+            $crate::testing::assert_says(&message, $words);
+            $crate::testing::assert_panics(|| config.init(&device), &message);
+        })+
+    };
+}
+pub(crate) use refused;
+
+/// Fails unless a message has these words; those after `…` are its end.
+#[track_caller]
+pub(crate) fn assert_says(message: &str, words: &str) {
+    match words.strip_prefix("… ") {
+        Some(end) => assert!(message.ends_with(end), "{message}"),
+        None => assert_eq!(message, words),
+    }
+}
+
+/// Fails unless a call panics with this message.
+#[track_caller]
+pub(crate) fn assert_panics<T>(call: impl FnOnce() -> T, message: &str) {
+    let panic = catch_unwind(AssertUnwindSafe(call)).err().expect("a panic");
+    assert_eq!(panic.downcast_ref::<String>().unwrap(), message);
 }
 
 /// What an error says.

@@ -1,10 +1,13 @@
 //! Helpers of the tests.
 
 use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use burn::tensor::{Bool, Device, Distribution, Gradients, Tensor, TensorData};
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
+
+use crate::{Adam, Kernels};
 
 thread_local! {
     /// A test has a thread of its own, so it sees the same numbers at every run and on every device.
@@ -17,6 +20,27 @@ pub fn random<const D: usize>(shape: [usize; D], device: &Device) -> Tensor<D> {
     let data =
         NUMBERS.with_borrow_mut(|numbers| TensorData::random::<f32, _, _>(shape, normal, numbers));
     Tensor::from_data(data, device)
+}
+
+/// What a call says when it panics.
+pub fn refused<T>(call: impl FnOnce() -> T) -> String {
+    let Err(panicked) = catch_unwind(AssertUnwindSafe(call)) else {
+        panic!("not refused");
+    };
+    let message = panicked.downcast::<String>();
+    *message.expect("a message with the values")
+}
+
+/// Adam with β₁ = 0.9, β₂ = 0.98 and ε = 1e-8.
+pub fn adam(clip_norm: Option<f32>, weight_decay: f32, kernels: Kernels) -> Adam {
+    Adam {
+        beta_1: 0.9,
+        beta_2: 0.98,
+        epsilon: 1e-8,
+        clip_norm,
+        weight_decay,
+        kernels,
+    }
 }
 
 pub fn values<const D: usize>(x: Tensor<D>) -> Vec<f32> {

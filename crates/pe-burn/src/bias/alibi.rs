@@ -11,9 +11,9 @@ use super::Bias;
 use super::augment::{augment, check_sides};
 use super::distances::Distances;
 use crate::backend::memory::check_room;
-use crate::error::{PositionError, check_size, module};
-use crate::positions::Positions;
-use crate::sizes::{ModelSizes, SchemeConfig};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_size};
+use crate::positions::{Positions, Tokens};
 use crate::tensor::cast;
 
 /// The distance that ALiBi counts for keys to the right of a query.
@@ -28,33 +28,26 @@ pub enum AlibiShape {
     HalfStep,
 }
 
-/// The configuration of an [`Alibi`].
-///
-/// As data (JSON, TOML) only `heads` is required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct AlibiConfig {
-    /// The number of heads, at least 1.
-    pub heads: usize,
+config! {
+    /// The configuration of an [`Alibi`].
+    ///
+    /// As data (JSON, TOML) only `heads` is required, and an unknown field is an error.
+    #[derive(Eq)]
+    pub struct AlibiConfig {
+        /// The number of heads, at least 1.
+        heads: usize,
+    }
+
+    /// The paper's biases for a number of heads.
+    new;
+
     /// The distance that counts for keys to the right. Default: the same as to the left.
-    #[serde(default)]
-    pub shape: AlibiShape,
+    shape: AlibiShape = AlibiShape::default(),
+    /// Sets the distance that counts for keys to the right.
+    with_shape;
 }
 
 impl AlibiConfig {
-    /// The paper's biases for a number of heads.
-    pub fn new(heads: usize) -> Self {
-        Self {
-            heads,
-            shape: AlibiShape::default(),
-        }
-    }
-
-    /// Sets the distance that counts for keys to the right.
-    pub fn with_shape(self, shape: AlibiShape) -> Self {
-        Self { shape, ..self }
-    }
-
     /// Builds the module on `device`.
     ///
     /// # Errors
@@ -83,12 +76,6 @@ impl AlibiConfig {
         };
         let rest = of(2 * below).step_by(2).take(self.heads - below);
         of(below).chain(rest).collect()
-    }
-}
-
-impl SchemeConfig for AlibiConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.heads))
     }
 }
 
@@ -225,27 +212,19 @@ impl Alibi {
 }
 
 impl Bias for Alibi {
-    fn try_bias(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_bias(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError> {
         let device = self.slopes.device();
         let own = device.settings().float_dtype;
         let heads = self.config.heads;
-        Distances::bias(
-            queries,
-            keys,
-            heads,
-            (&device, own.into()),
-            |distances, _| Ok(distances.spread(self.of_distances(&distances)?)),
-        )
+        Distances::bias(queries, keys, heads, (&device, own.into()), |distances| {
+            self.of_distances(distances)
+        })
     }
 
     fn try_distance_bias(
         &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
+        queries: Tokens,
+        keys: Tokens,
     ) -> Result<Option<Tensor<4>>, PositionError> {
         let (heads, device) = (self.config.heads, self.slopes.device());
         Distances::strip(queries, keys, heads, &device, |distances| {
@@ -258,13 +237,10 @@ impl Bias for Alibi {
 mod tests {
     use super::*;
 
-    use crate::testing::refusal;
+    use crate::testing::refused;
 
     #[test]
     fn no_heads_are_refused() {
-        assert_eq!(
-            refusal(AlibiConfig::new(0).try_init(&Device::flex())),
-            "heads must be at least 1; got 0"
-        );
+        refused! { AlibiConfig::new(0) => "heads must be at least 1; got 0", }
     }
 }

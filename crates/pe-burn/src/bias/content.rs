@@ -2,17 +2,14 @@
 
 use burn::tensor::{Device, Int, Tensor};
 
+use super::Heads;
 use crate::backend::memory::check_shape_on;
 use crate::error::{PositionError, check_width};
-use crate::positions::{Lookup, Positions};
+use crate::positions::Lookup;
 use crate::tensor::{cast, check_device, compute_dtype};
 
-/// What the module of a scheme was built for.
-pub(super) struct Sizes {
-    /// `None` where the scheme does the same in every head.
-    pub heads: Option<usize>,
-    pub d_head: usize,
-}
+/// What the module of a scheme was built for: the number of heads, `None` where it does the same in every head, and `d_head`.
+type Sizes = (Option<usize>, usize);
 
 /// Checks queries, keys and their positions, and computes what is added to their scores. Where there is no
 /// query or no key, the result is empty and `compute` is not called.
@@ -20,9 +17,9 @@ pub(super) struct Sizes {
 /// `compute` gets both sides in the type that sums are computed in; what it returns is rounded once to the
 /// type of the queries.
 pub(super) fn score_bias(
-    queries: (&Tensor<4>, &Positions),
-    keys: (&Tensor<4>, &Positions),
-    sizes: Sizes,
+    queries: Heads,
+    keys: Heads,
+    (heads_of_module, d_head_of_module): Sizes,
     device: &Device,
     compute: impl FnOnce([(Tensor<4>, Lookup); 2]) -> Result<Tensor<4>, PositionError>,
 ) -> Result<Tensor<4>, PositionError> {
@@ -30,8 +27,8 @@ pub(super) fn score_bias(
     let [k_batch, k_heads, k_seq, _] = keys.0.dims();
     for (side, _) in [queries, keys] {
         let [_, heads, _, d_head] = side.dims();
-        check_width("d_head", sizes.d_head, d_head)?;
-        check_width("heads", sizes.heads.unwrap_or(heads), heads)?;
+        check_width("d_head", d_head_of_module, d_head)?;
+        check_width("heads", heads_of_module.unwrap_or(heads), heads)?;
         check_device(side, device)?;
     }
     if k_heads != heads {

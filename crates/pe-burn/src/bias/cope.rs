@@ -5,61 +5,44 @@ use alloc::vec;
 
 use burn::module::{Initializer, Module, Param};
 use burn::tensor::{Bool, DType, Device, Int, Tensor};
-use serde::{Deserialize, Serialize};
 
-use super::ScoreBias;
-use super::content::{Sizes, pick_each, score_bias};
+use super::content::{pick_each, score_bias};
 use super::distances::Distances;
 use super::table::{check_table, small};
+use super::{Heads, ScoreBias};
 #[cfg(feature = "flex")]
 use crate::backend::flex;
 use crate::backend::memory::check_room;
-use crate::error::{PositionError, check_size, module};
-use crate::positions::{Lookup, Positions, Rows};
-use crate::sizes::{ModelSizes, SchemeConfig};
-use crate::tensor::{counting_type, dequantized, ids_on, indices_in};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_size};
+use crate::positions::{Lookup, Rows};
+use crate::tensor::{counting_type, dequantized, ids_on, indices_in, matrix};
 
-/// The configuration of a [`Cope`].
-///
-/// As data (JSON, TOML) only `d_head` is required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CopeConfig {
-    /// The width of a head, at least 1.
-    pub d_head: usize,
+config! {
+    /// The configuration of a [`Cope`].
+    ///
+    /// As data (JSON, TOML) only `d_head` is required, and an unknown field is an error.
+    pub struct CopeConfig {
+        /// The width of a head, at least 1.
+        d_head: usize,
+    }
+
+    /// The paper's 64 positions for heads of width `d_head`.
+    new;
+
     /// The number of positions that have an embedding, the paper's `npos_max`, at least 1: all farther keys
     /// share the last. Default: 64.
-    #[serde(default = "default_positions")]
-    pub positions: usize,
-    /// The initial embeddings. Default: N(0, 0.02).
-    #[serde(default = "super::table::small")]
-    pub init: Initializer,
-}
+    positions: usize = 64,
+    /// Sets the number of positions that have an embedding.
+    with_positions;
 
-fn default_positions() -> usize {
-    64
+    /// The initial embeddings. Default: N(0, 0.02).
+    init: Initializer = small(),
+    /// Sets the initial embeddings.
+    with_init;
 }
 
 impl CopeConfig {
-    /// The paper's 64 positions for heads of width `d_head`.
-    pub fn new(d_head: usize) -> Self {
-        Self {
-            d_head,
-            positions: default_positions(),
-            init: small(),
-        }
-    }
-
-    /// Sets the number of positions that have an embedding.
-    pub fn with_positions(self, positions: usize) -> Self {
-        Self { positions, ..self }
-    }
-
-    /// Sets the initial embeddings.
-    pub fn with_init(self, init: Initializer) -> Self {
-        Self { init, ..self }
-    }
-
     /// Builds the module on `device`.
     ///
     /// # Errors
@@ -71,19 +54,10 @@ impl CopeConfig {
         check_size("positions", self.positions)?;
         let (d_head, positions) = (self.d_head, self.positions);
         check_room::<f32>(positions, d_head)?;
-        let shape = [d_head, positions];
         Ok(Cope {
-            embeddings: self
-                .init
-                .init_with(shape, Some(d_head), Some(positions), device),
+            embeddings: matrix(&self.init, [d_head, positions], device),
             config: self.clone(),
         })
-    }
-}
-
-impl SchemeConfig for CopeConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.d_head()?))
     }
 }
 
@@ -266,19 +240,12 @@ fn contextual(
 }
 
 impl ScoreBias for Cope {
-    fn try_score_bias(
-        &self,
-        queries: (&Tensor<4>, &Positions),
-        keys: (&Tensor<4>, &Positions),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_score_bias(&self, queries: Heads, keys: Heads) -> Result<Tensor<4>, PositionError> {
         let (d_head, positions) = (self.config.d_head, self.config.positions);
         check_table(&self.embeddings, [d_head, positions], || {
             format!("a d_head of {d_head} and {positions} positions")
         })?;
-        let sizes = Sizes {
-            heads: None,
-            d_head,
-        };
+        let sizes = (None, d_head);
         let device = self.embeddings.device();
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (k, k_at)]| {
             let scores = q.clone().matmul(k.transpose());

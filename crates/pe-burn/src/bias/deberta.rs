@@ -7,113 +7,66 @@ use core::ops::Range;
 use burn::module::{Initializer, Module, Param};
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::{Device, Int, Tensor};
-use serde::{Deserialize, Serialize};
 
-use super::ScoreBias;
-use super::content::{Sizes, check_scores, pick, score_bias};
+use super::content::{check_scores, pick, score_bias};
 use super::distances::Distances;
 use super::table::small;
+use super::{Heads, ScoreBias};
 use crate::backend::memory::check_room;
-use crate::error::{PositionError, check_number, check_size, module};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_number, check_size};
 use crate::layout::share_of_heads;
-use crate::positions::{Lookup, Positions};
-use crate::sizes::{ModelSizes, SchemeConfig};
-use crate::tensor::{check_device, dequantized, indices};
+use crate::positions::Lookup;
+use crate::tensor::{check_device, dequantized, indices, matrix};
 
 /// The largest `max_distance`: every distance up to it has an entry in a list of rows.
 const MAX_DISTANCE: usize = 1 << 20;
 
-/// The configuration of a [`Deberta`].
-///
-/// As data (JSON, TOML) only `d_model` and `heads` are required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DebertaConfig {
-    /// The width of the model, a multiple of `heads`.
-    pub d_model: usize,
-    /// The number of heads, at least 1.
-    pub heads: usize,
+config! {
+    /// The configuration of a [`Deberta`].
+    ///
+    /// As data (JSON, TOML) only `d_model` and `heads` are required, and an unknown field is an error.
+    pub struct DebertaConfig {
+        /// The width of the model, a multiple of `heads`.
+        d_model: usize,
+        /// The number of heads, at least 1.
+        heads: usize,
+    }
+
+    /// The positions of DeBERTa-v3 for a model of width `d_model`; every option at its default.
+    new;
+
     /// The number of rows to each side: the first half holds a distance each, the second half ranges that
     /// grow evenly on a logarithmic scale up to `max_distance`. Even and at least 4, or none for a row per
     /// distance up to `max_distance`, as in the first DeBERTa. `position_buckets` of transformers' configs,
     /// where −1 means none. Default: 256.
-    #[serde(default = "default_buckets")]
-    pub buckets: Option<usize>,
+    buckets: Option<usize> = Some(256),
+    /// Sets the number of rows to each side; none for a row per distance.
+    with_buckets;
+
     /// All distances from this one on share the last row of their direction; `max_relative_positions` of
     /// transformers' configs, which −1 makes `max_position_embeddings`. Default: 512.
-    #[serde(default = "default_max_distance")]
-    pub max_distance: usize,
+    max_distance: usize = 512,
+    /// Sets the distance from which on all share the last row.
+    with_max_distance;
+
     /// Whether queries meet the positions of keys (`c2p`). Default: true.
-    #[serde(default = "default_term")]
-    pub content_to_position: bool,
+    content_to_position: bool = true,
+    /// Sets whether queries meet the positions of keys.
+    with_content_to_position;
+
     /// Whether the positions of queries meet keys (`p2c`). Default: true.
-    #[serde(default = "default_term")]
-    pub position_to_content: bool,
+    position_to_content: bool = true,
+    /// Sets whether the positions of queries meet keys.
+    with_position_to_content;
+
     /// The initial embeddings. Default: N(0, 0.02).
-    #[serde(default = "super::table::small")]
-    pub init: Initializer,
-}
-
-fn default_buckets() -> Option<usize> {
-    Some(256)
-}
-
-fn default_max_distance() -> usize {
-    512
-}
-
-fn default_term() -> bool {
-    true
+    init: Initializer = small(),
+    /// Sets the initial embeddings.
+    with_init;
 }
 
 impl DebertaConfig {
-    /// The positions of DeBERTa-v3 for a model of width `d_model`; every option at its default.
-    pub fn new(d_model: usize, heads: usize) -> Self {
-        Self {
-            d_model,
-            heads,
-            buckets: default_buckets(),
-            max_distance: default_max_distance(),
-            content_to_position: true,
-            position_to_content: true,
-            init: small(),
-        }
-    }
-
-    /// Sets the number of rows to each side; none for a row per distance.
-    pub fn with_buckets(self, buckets: Option<usize>) -> Self {
-        Self { buckets, ..self }
-    }
-
-    /// Sets the distance from which on all share the last row.
-    pub fn with_max_distance(self, max_distance: usize) -> Self {
-        Self {
-            max_distance,
-            ..self
-        }
-    }
-
-    /// Sets whether queries meet the positions of keys.
-    pub fn with_content_to_position(self, content_to_position: bool) -> Self {
-        Self {
-            content_to_position,
-            ..self
-        }
-    }
-
-    /// Sets whether the positions of queries meet keys.
-    pub fn with_position_to_content(self, position_to_content: bool) -> Self {
-        Self {
-            position_to_content,
-            ..self
-        }
-    }
-
-    /// Sets the initial embeddings.
-    pub fn with_init(self, init: Initializer) -> Self {
-        Self { init, ..self }
-    }
-
     /// Builds the module on `device`, with an embedding per row and projections of its own.
     ///
     /// # Errors
@@ -127,11 +80,8 @@ impl DebertaConfig {
         let projection = || LinearConfig::new(d_model, d_model).init(device);
         let rows = self.rows();
         check_room::<f32>(rows.max(d_model), d_model)?;
-        let shape = [rows, d_model];
         Ok(Deberta {
-            embeddings: self
-                .init
-                .init_with(shape, Some(rows), Some(d_model), device),
+            embeddings: matrix(&self.init, [rows, d_model], device),
             key: self.content_to_position.then(projection),
             query: self.position_to_content.then(projection),
             config: self.clone(),
@@ -247,8 +197,8 @@ impl DebertaConfig {
         &self,
         position_keys: Option<Tensor<3>>,
         position_queries: Option<Tensor<3>>,
-        queries: (&Tensor<4>, &Positions),
-        keys: (&Tensor<4>, &Positions),
+        queries: Heads,
+        keys: Heads,
     ) -> Result<Tensor<4>, PositionError> {
         let d_head = self.check()?;
         let device = queries.0.device();
@@ -274,10 +224,7 @@ impl DebertaConfig {
                 check_device(table, &device)?;
             }
         }
-        let sizes = Sizes {
-            heads: Some(self.heads),
-            d_head,
-        };
+        let sizes = (Some(self.heads), d_head);
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (k, k_at)]| {
             let (rows, used) = self.rows_of(&q_at, &k_at, &device)?;
             let table = |table: Tensor<3>| {
@@ -343,13 +290,6 @@ impl DebertaConfig {
     }
 }
 
-impl SchemeConfig for DebertaConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        sizes.d_head()?;
-        Ok(Self::new(sizes.d_model, sizes.heads))
-    }
-}
-
 module!(DebertaConfig => Deberta {
     d_model, heads, buckets, max_distance, content_to_position, position_to_content,
 });
@@ -399,11 +339,7 @@ pub struct Deberta {
 }
 
 impl ScoreBias for Deberta {
-    fn try_score_bias(
-        &self,
-        queries: (&Tensor<4>, &Positions),
-        keys: (&Tensor<4>, &Positions),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_score_bias(&self, queries: Heads, keys: Heads) -> Result<Tensor<4>, PositionError> {
         let embeddings = dequantized(self.embeddings.val());
         check_device(queries.0, &embeddings.device())?;
         let [rows, d_model] = embeddings.dims();

@@ -9,7 +9,7 @@ use burn::tensor::{DType, Device, FloatDType, Int, IntDType, Tensor, TensorData}
 use crate::backend::memory::{check_room, check_shape_on};
 use crate::error::PositionError;
 use crate::positions::axes::coordinates;
-use crate::positions::{Lookup, Positions, Rows};
+use crate::positions::{Lookup, Rows, Tokens};
 use crate::tensor::{counting_type, ids_on};
 
 /// `key − query` for every pair.
@@ -33,8 +33,8 @@ pub(super) enum Distances {
 /// Checks the positions of queries and keys, and computes a bias from them. Where there is no query or
 /// no key, the result is empty and `compute` is not called.
 pub(super) fn of_pairs(
-    queries: (&Positions, usize),
-    keys: (&Positions, usize),
+    queries: Tokens,
+    keys: Tokens,
     heads: usize,
     (device, dtype): (&Device, DType),
     compute: impl FnOnce(&Lookup, &Lookup) -> Result<Tensor<4>, PositionError>,
@@ -63,23 +63,24 @@ pub(super) fn of_pairs(
 }
 
 impl Distances {
-    /// A bias that is computed from the distances, and the positions of the queries: see [`of_pairs`].
+    /// A bias that is computed from the distances, [`spread`](Self::spread) over the pairs: see [`of_pairs`].
     pub fn bias(
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
+        queries: Tokens,
+        keys: Tokens,
         heads: usize,
         (device, dtype): (&Device, DType),
-        compute: impl FnOnce(Self, &Lookup) -> Result<Tensor<4>, PositionError>,
+        compute: impl FnOnce(&Self) -> Result<Tensor<4>, PositionError>,
     ) -> Result<Tensor<4>, PositionError> {
         of_pairs(queries, keys, heads, (device, dtype), |q, k| {
-            compute(Self::new(q, k, device)?, q)
+            let distances = Self::new(q, k, device)?;
+            Ok(distances.spread(compute(&distances)?))
         })
     }
 
     /// What is computed for each head from the distances, where they are a strip: see [`Bias::try_distance_bias`](super::Bias).
     pub fn strip(
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
+        queries: Tokens,
+        keys: Tokens,
         heads: usize,
         device: &Device,
         compute: impl FnOnce(&Self) -> Result<Tensor<4>, PositionError>,

@@ -4,51 +4,41 @@ use alloc::format;
 
 use burn::module::{Initializer, Module, Param};
 use burn::tensor::{Device, Tensor};
-use serde::{Deserialize, Serialize};
 
 use super::WeightBias;
 use super::distances::{Distances, of_pairs};
 use super::table::{check_table, gather};
 use crate::backend::memory::check_room;
-use crate::error::{PositionError, check_number, check_size, module};
-use crate::positions::{Lookup, Positions};
-use crate::sizes::{ModelSizes, SchemeConfig};
-use crate::tensor::dequantized;
+use crate::config::{config, module};
+use crate::error::{PositionError, check_number, check_size};
+use crate::positions::{Lookup, Tokens};
+use crate::tensor::{dequantized, matrix};
 
 /// The largest `max_len`: the table has a row for every distance up to it, on both sides.
 const MAX_LEN: usize = 1 << 20;
 
-/// The configuration of an [`Erpe`].
-///
-/// As data (JSON, TOML) only `heads` and `max_len` are required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ErpeConfig {
-    /// The number of heads, at least 1.
-    pub heads: usize,
-    /// The length of the longest sequence, at least 1 and at most 2^20. It is a hard limit: the table ends at a distance of
-    /// `max_len − 1`.
-    pub max_len: usize,
+config! {
+    /// The configuration of an [`Erpe`].
+    ///
+    /// As data (JSON, TOML) only `heads` and `max_len` are required, and an unknown field is an error.
+    pub struct ErpeConfig {
+        /// The number of heads, at least 1.
+        heads: usize,
+        /// The length of the longest sequence, at least 1 and at most 2^20. It is a hard limit: the table ends at a distance of
+        /// `max_len − 1`.
+        max_len: usize,
+    }
+
+    /// The paper's encoding for series of up to `max_len` tokens.
+    new;
+
     /// The initial numbers. Default: 0, as in the authors' code.
-    #[serde(default = "super::table::zeros")]
-    pub init: Initializer,
+    init: Initializer = super::table::zeros(),
+    /// Sets the initial numbers.
+    with_init;
 }
 
 impl ErpeConfig {
-    /// The paper's encoding for series of up to `max_len` tokens.
-    pub fn new(heads: usize, max_len: usize) -> Self {
-        Self {
-            heads,
-            max_len,
-            init: super::table::zeros(),
-        }
-    }
-
-    /// Sets the initial numbers.
-    pub fn with_init(self, init: Initializer) -> Self {
-        Self { init, ..self }
-    }
-
     /// Builds the module on `device`.
     ///
     /// # Errors
@@ -62,7 +52,7 @@ impl ErpeConfig {
         check_number(fits, "max_len", self.max_len, bound)?;
         let shape = [self.rows(), self.heads];
         check_room::<f32>(shape[0], shape[1])?;
-        let table = (self.init).init_with(shape, Some(shape[0]), Some(shape[1]), device);
+        let table = matrix(&self.init, shape, device);
         let config = self.clone();
         Ok(Erpe { table, config })
     }
@@ -70,12 +60,6 @@ impl ErpeConfig {
     /// The number of distances from −(max_len − 1) to max_len − 1.
     fn rows(&self) -> usize {
         2 * self.max_len - 1
-    }
-}
-
-impl SchemeConfig for ErpeConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.heads, sizes.max_len))
     }
 }
 
@@ -125,11 +109,7 @@ pub struct Erpe {
 }
 
 impl WeightBias for Erpe {
-    fn try_weight_bias(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_weight_bias(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError> {
         let ErpeConfig { heads, max_len, .. } = self.config;
         check_table(&self.table, [self.config.rows(), heads], || {
             format!("a max_len of {max_len} and {heads} heads")
@@ -191,22 +171,16 @@ impl Erpe {
 mod tests {
     use super::*;
 
-    use crate::testing::{refusal, values};
+    use crate::Positions;
+    use crate::testing::{refusal, refused, values};
 
     #[test]
     fn settings_out_of_bounds_are_refused() {
-        for (bad, message) in [
-            (ErpeConfig::new(0, 4), "heads must be at least 1; got 0"),
-            (
-                ErpeConfig::new(2, 0),
-                "max_len must be at least 1 and at most 1048576; got 0",
-            ),
-            (
-                ErpeConfig::new(2, MAX_LEN + 1),
+        refused! {
+            ErpeConfig::new(0, 4) => "heads must be at least 1; got 0",
+            ErpeConfig::new(2, 0) => "max_len must be at least 1 and at most 1048576; got 0",
+            ErpeConfig::new(2, MAX_LEN + 1) =>
                 "max_len must be at least 1 and at most 1048576; got 1048577",
-            ),
-        ] {
-            assert_eq!(refusal(bad.try_init(&Device::flex())), message);
         }
     }
 

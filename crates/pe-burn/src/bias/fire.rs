@@ -4,77 +4,48 @@ use burn::module::{Module, Param};
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::activation::relu;
 use burn::tensor::{Device, FloatDType, Tensor};
-use serde::{Deserialize, Serialize};
 
 use super::Bias;
-use super::distances::Distances;
+use super::distances::{Distances, of_pairs};
 use crate::backend::memory::{check_room, check_room_on};
-use crate::error::{PositionError, check_positive, check_size, module};
-use crate::positions::Positions;
-use crate::sizes::{ModelSizes, SchemeConfig};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_positive, check_size};
+use crate::positions::Tokens;
 use crate::tensor::{cast, compute_dtype, dequantized};
 
 /// Avoids 0/0 where both logarithms are 0.
 const EPSILON: f64 = 1e-6;
 
-/// The configuration of a [`Fire`].
-///
-/// As data (JSON, TOML) only `heads` is required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FireConfig {
-    /// The number of heads, at least 1.
-    pub heads: usize,
+config! {
+    /// The configuration of a [`Fire`].
+    ///
+    /// As data (JSON, TOML) only `heads` is required, and an unknown field is an error.
+    pub struct FireConfig {
+        /// The number of heads, at least 1.
+        heads: usize,
+    }
+
+    /// The paper's function for a number of heads; every option at its default.
+    new;
+
     /// The hidden width of the network that maps a distance to a bias per head, at least 1. Default: 32.
-    #[serde(default = "default_hidden")]
-    pub hidden: usize,
+    hidden: usize = 32,
+    /// Sets the width of the network.
+    with_hidden;
+
     /// The initial value of `c`, above 0. Default: 0.1.
-    #[serde(default = "default_c")]
-    pub c: f64,
+    c: f64 = 0.1,
+    /// Sets the initial value of `c`.
+    with_c;
+
     /// The initial value of `L`, above 0. For queries before position `L`, distances are normalized by
     /// `L` and not by the position of the query. Default: 512.
-    #[serde(default = "default_threshold")]
-    pub threshold: f64,
-}
-
-fn default_hidden() -> usize {
-    32
-}
-
-fn default_c() -> f64 {
-    0.1
-}
-
-fn default_threshold() -> f64 {
-    512.0
+    threshold: f64 = 512.0,
+    /// Sets the initial value of `L`.
+    with_threshold;
 }
 
 impl FireConfig {
-    /// The paper's function for a number of heads; every option at its default.
-    pub fn new(heads: usize) -> Self {
-        Self {
-            heads,
-            hidden: default_hidden(),
-            c: default_c(),
-            threshold: default_threshold(),
-        }
-    }
-
-    /// Sets the width of the network.
-    pub fn with_hidden(self, hidden: usize) -> Self {
-        Self { hidden, ..self }
-    }
-
-    /// Sets the initial value of `c`.
-    pub fn with_c(self, c: f64) -> Self {
-        Self { c, ..self }
-    }
-
-    /// Sets the initial value of `L`.
-    pub fn with_threshold(self, threshold: f64) -> Self {
-        Self { threshold, ..self }
-    }
-
     /// Builds the module on `device`.
     ///
     /// # Errors
@@ -95,12 +66,6 @@ impl FireConfig {
             threshold: scalar(1.0),
             config: self.clone(),
         })
-    }
-}
-
-impl SchemeConfig for FireConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.heads))
     }
 }
 
@@ -144,20 +109,17 @@ pub struct Fire {
 }
 
 impl Bias for Fire {
-    fn try_bias(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_bias(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError> {
         let c = dequantized(self.c.val());
         let (device, heads) = (c.device(), self.config.heads);
         let own: FloatDType = c.dtype().into();
-        Distances::bias(
+        of_pairs(
             queries,
             keys,
             heads,
             (&device, own.into()),
-            |distances, queries| {
+            |queries, keys| {
+                let distances = Distances::new(queries, keys, &device)?;
                 distances.check_line()?;
                 let wide = compute_dtype(own);
                 let c = cast(c, wide).reshape([1, 1, 1, 1]);
@@ -194,22 +156,15 @@ impl Bias for Fire {
 mod tests {
     use super::*;
 
-    use crate::testing::refusal;
+    use crate::testing::refused;
 
     #[test]
     fn numbers_that_are_not_above_0_are_refused() {
-        let error = |config: FireConfig| refusal(config.try_init(&Device::flex()));
-        assert_eq!(
-            error(FireConfig::new(4).with_c(0.0)),
-            "c must be above 0 and finite in f32; got 0"
-        );
-        assert_eq!(
-            error(FireConfig::new(4).with_threshold(-1.0)),
-            "threshold must be above 0 and finite in f32; got -1"
-        );
-        assert_eq!(
-            error(FireConfig::new(4).with_hidden(0)),
-            "hidden must be at least 1; got 0"
-        );
+        refused! {
+            FireConfig::new(4).with_c(0.0) => "c must be above 0 and finite in f32; got 0",
+            FireConfig::new(4).with_threshold(-1.0) =>
+                "threshold must be above 0 and finite in f32; got -1",
+            FireConfig::new(4).with_hidden(0) => "hidden must be at least 1; got 0",
+        }
     }
 }

@@ -3,7 +3,7 @@
 use burn::tensor::Tensor;
 
 use crate::error::{PositionError, expect};
-use crate::positions::Positions;
+use crate::positions::{Positions, Tokens};
 
 /// A scheme that adds to attention scores by the hidden state of the query and by positions, as Inkling does
 /// ([`Inkling`](crate::content::Inkling)). It is computed in each layer.
@@ -25,7 +25,7 @@ pub trait HiddenBias {
         &self,
         layer: usize,
         queries: (&Tensor<3>, &Positions),
-        keys: (&Positions, usize),
+        keys: Tokens,
     ) -> Result<Tensor<4>, PositionError>;
 
     /// The panicking form of [`try_hidden_bias`](Self::try_hidden_bias).
@@ -38,7 +38,7 @@ pub trait HiddenBias {
         &self,
         layer: usize,
         queries: (&Tensor<3>, &Positions),
-        keys: (&Positions, usize),
+        keys: Tokens,
     ) -> Tensor<4> {
         expect(self.try_hidden_bias(layer, queries, keys))
     }

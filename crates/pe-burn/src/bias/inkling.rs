@@ -5,18 +5,17 @@ use alloc::vec::Vec;
 
 use burn::module::{Initializer, Module, Param};
 use burn::tensor::{Device, Tensor};
-use serde::{Deserialize, Serialize};
 
 use super::HiddenBias;
 use super::content::pick;
 use super::distances::Distances;
 use super::table::small;
 use crate::backend::memory::{check_room, check_shape_on};
-use crate::error::{PositionError, check_number, check_size, check_width, module, of_layer};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_number, check_size, check_width, of_layer};
 use crate::layout::share_of_heads;
-use crate::positions::Positions;
-use crate::sizes::SchemeConfig;
-use crate::tensor::{cast, check_device, compute_dtype, dequantized};
+use crate::positions::{Positions, Tokens};
+use crate::tensor::{cast, check_device, compute_dtype, dequantized, matrix};
 
 /// The largest `extent`: a layer has a column for every distance up to it.
 const MAX_EXTENT: usize = 1 << 20;
@@ -24,65 +23,39 @@ const MAX_EXTENT: usize = 1 << 20;
 /// What is wrong with times.
 const WHAT: &str = "Inkling's table of distances";
 
-/// The configuration of an [`Inkling`].
-///
-/// As data (JSON, TOML) `d_model`, `heads` and `layers` are required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct InklingConfig {
-    /// The width of a token's vector, a multiple of `heads`.
-    pub d_model: usize,
-    /// The number of heads of the queries.
-    pub heads: usize,
-    /// The number of layers of the model, each of which has weights of its own.
-    pub layers: usize,
+config! {
+    /// The configuration of an [`Inkling`].
+    ///
+    /// As data (JSON, TOML) `d_model`, `heads` and `layers` are required, and an unknown field is an error.
+    pub struct InklingConfig {
+        /// The width of a token's vector, a multiple of `heads`.
+        d_model: usize,
+        /// The number of heads of the queries.
+        heads: usize,
+        /// The number of layers of the model, each of which has weights of its own.
+        layers: usize,
+    }
+
+    /// The relative logits of `layers` layers; every option as in Inkling's layers that attend to all tokens.
+    new;
+
     /// How many profiles of distances a query mixes. Default: 16.
-    #[serde(default = "default_d_rel")]
-    pub d_rel: usize,
+    d_rel: usize = 16,
+    /// Sets how many profiles a query mixes.
+    with_d_rel;
+
     /// The number of distances that have a score, 0 for the token itself among them. Farther keys get none. Default: 1024.
-    #[serde(default = "default_extent")]
-    pub extent: usize,
+    extent: usize = 1024,
+    /// Sets the number of distances that have a score.
+    with_extent;
+
     /// The initial weights. Default: N(0, 0.02).
-    #[serde(default = "small")]
-    pub init: Initializer,
-}
-
-fn default_d_rel() -> usize {
-    16
-}
-
-fn default_extent() -> usize {
-    1024
+    init: Initializer = small(),
+    /// Sets the initial weights.
+    with_init;
 }
 
 impl InklingConfig {
-    /// The relative logits of `layers` layers; every option as in Inkling's layers that attend to all tokens.
-    pub fn new(d_model: usize, heads: usize, layers: usize) -> Self {
-        Self {
-            d_model,
-            heads,
-            layers,
-            d_rel: default_d_rel(),
-            extent: default_extent(),
-            init: small(),
-        }
-    }
-
-    /// Sets how many profiles a query mixes.
-    pub fn with_d_rel(self, d_rel: usize) -> Self {
-        Self { d_rel, ..self }
-    }
-
-    /// Sets the number of distances that have a score.
-    pub fn with_extent(self, extent: usize) -> Self {
-        Self { extent, ..self }
-    }
-
-    /// Sets the initial weights.
-    pub fn with_init(self, init: Initializer) -> Self {
-        Self { init, ..self }
-    }
-
     /// Builds the module on `device`.
     ///
     /// # Errors
@@ -105,12 +78,9 @@ impl InklingConfig {
         let columns = heads.saturating_mul(self.d_rel);
         let rows = d_model.saturating_add(self.extent);
         check_room::<f32>(self.layers.saturating_mul(rows), columns)?;
-        let weights = |shape: [usize; 2]| {
-            (self.init).init_with(shape, Some(shape[0]), Some(shape[1]), device)
-        };
         let layer = |_| RelativeLogits {
-            mix: weights([d_model, columns]),
-            profiles: weights([self.d_rel, self.extent]),
+            mix: matrix(&self.init, [d_model, columns], device),
+            profiles: matrix(&self.init, [self.d_rel, self.extent], device),
         };
         Ok(Inkling {
             layers: (0..self.layers).map(layer).collect(),
@@ -118,8 +88,6 @@ impl InklingConfig {
         })
     }
 }
-
-impl SchemeConfig for InklingConfig {}
 
 module!(InklingConfig => Inkling { d_model, heads, layers, d_rel, extent });
 
@@ -173,7 +141,7 @@ impl HiddenBias for Inkling {
         &self,
         layer: usize,
         (x, queries): (&Tensor<3>, &Positions),
-        (keys, k_seq): (&Positions, usize),
+        (keys, k_seq): Tokens,
     ) -> Result<Tensor<4>, PositionError> {
         let InklingConfig {
             d_model,
@@ -218,27 +186,18 @@ impl HiddenBias for Inkling {
 mod tests {
     use super::*;
 
-    use crate::testing::{refusal, values};
+    use crate::testing::{refusal, refused, values};
 
     #[test]
     fn bad_input_is_refused_with_its_value_and_bound() {
         let device = Device::flex();
         let good = || InklingConfig::new(8, 2, 1);
-        for (bad, words) in [
-            (InklingConfig::new(9, 2, 1), "heads, 2; got 9"),
-            (
-                InklingConfig::new(8, 2, 0),
-                "layers must be at least 1; got 0",
-            ),
-            (good().with_d_rel(0), "d_rel must be at least 1; got 0"),
-            (good().with_extent(0), "extent must be at least 1; got 0"),
-            (
-                good().with_extent(MAX_EXTENT + 1),
-                "extent must be at most 1048576; got 1048577",
-            ),
-        ] {
-            let message = refusal(bad.try_init(&device));
-            assert!(message.ends_with(words), "{message}");
+        refused! {
+            InklingConfig::new(9, 2, 1) => "… heads, 2; got 9",
+            InklingConfig::new(8, 2, 0) => "layers must be at least 1; got 0",
+            good().with_d_rel(0) => "d_rel must be at least 1; got 0",
+            good().with_extent(0) => "extent must be at least 1; got 0",
+            good().with_extent(MAX_EXTENT + 1) => "extent must be at most 1048576; got 1048577",
         }
         let inkling = good().init(&device);
         let at = Positions::default();

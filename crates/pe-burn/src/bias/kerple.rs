@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use super::Bias;
 use super::distances::Distances;
 use crate::backend::memory::check_room;
-use crate::error::{PositionError, check_size, module};
-use crate::positions::Positions;
-use crate::sizes::{ModelSizes, SchemeConfig};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_size};
+use crate::positions::Tokens;
 use crate::tensor::{cast, compute_dtype, dequantized};
 
 /// The smallest value that a parameter is used with: those of the paper are positive.
@@ -28,33 +28,26 @@ pub enum KerpleShape {
     Power,
 }
 
-/// The configuration of a [`Kerple`].
-///
-/// As data (JSON, TOML) only `heads` is required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct KerpleConfig {
-    /// The number of heads, at least 1.
-    pub heads: usize,
+config! {
+    /// The configuration of a [`Kerple`].
+    ///
+    /// As data (JSON, TOML) only `heads` is required, and an unknown field is an error.
+    #[derive(Eq)]
+    pub struct KerpleConfig {
+        /// The number of heads, at least 1.
+        heads: usize,
+    }
+
+    /// The logarithmic kernel for a number of heads.
+    new;
+
     /// The kernel. Default: logarithmic.
-    #[serde(default)]
-    pub shape: KerpleShape,
+    shape: KerpleShape = KerpleShape::default(),
+    /// Sets the kernel.
+    with_shape;
 }
 
 impl KerpleConfig {
-    /// The logarithmic kernel for a number of heads.
-    pub fn new(heads: usize) -> Self {
-        Self {
-            heads,
-            shape: KerpleShape::default(),
-        }
-    }
-
-    /// Sets the kernel.
-    pub fn with_shape(self, shape: KerpleShape) -> Self {
-        Self { shape, ..self }
-    }
-
     /// Builds the module on `device`.
     ///
     /// # Errors
@@ -78,12 +71,6 @@ impl KerpleConfig {
             r2: uniform(r2),
             config: self.clone(),
         })
-    }
-}
-
-impl SchemeConfig for KerpleConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.heads))
     }
 }
 
@@ -158,23 +145,19 @@ impl Kerple {
 }
 
 impl Bias for Kerple {
-    fn try_bias(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_bias(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError> {
         let r1 = dequantized(self.r1.val());
         let (device, own) = (r1.device(), r1.dtype());
         let heads = self.config.heads;
-        Distances::bias(queries, keys, heads, (&device, own), |distances, _| {
-            Ok(distances.spread(self.of_distances(&distances)))
+        Distances::bias(queries, keys, heads, (&device, own), |distances| {
+            Ok(self.of_distances(distances))
         })
     }
 
     fn try_distance_bias(
         &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
+        queries: Tokens,
+        keys: Tokens,
     ) -> Result<Option<Tensor<4>>, PositionError> {
         let (heads, device) = (self.config.heads, self.r1.device());
         Distances::strip(queries, keys, heads, &device, |distances| {
@@ -187,6 +170,7 @@ impl Bias for Kerple {
 mod tests {
     use super::*;
 
+    use crate::Positions;
     use crate::testing::values;
 
     /// Training may take a parameter out of its range. It still has a gradient, so it can return.

@@ -40,7 +40,10 @@ pub use tupe::{Tupe, TupeConfig};
 use burn::tensor::Tensor;
 
 use crate::error::{PositionError, expect};
-use crate::positions::Positions;
+use crate::positions::{Positions, Tokens};
+
+/// Queries or keys that are given by their vectors, `[batch, heads, tokens, d_head]`, and their positions.
+pub type Heads<'a> = (&'a Tensor<4>, &'a Positions);
 
 /// A scheme that adds a bias to attention scores: relative positions, as in ALiBi and T5.
 ///
@@ -84,11 +87,7 @@ pub trait Bias {
     /// [`Overflow`](PositionError::Overflow) past [`MAX_POSITION`](crate::MAX_POSITION),
     /// [`Number`](PositionError::Number) when ids are too far apart for the integers of the device, and
     /// [`TooLarge`](PositionError::TooLarge) when the bias does not fit into memory.
-    fn try_bias(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError>;
+    fn try_bias(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError>;
 
     /// The panicking form of [`try_bias`](Self::try_bias).
     ///
@@ -96,7 +95,7 @@ pub trait Bias {
     ///
     /// Where [`try_bias`](Self::try_bias) returns an error, with its message.
     #[track_caller]
-    fn bias(&self, queries: (&Positions, usize), keys: (&Positions, usize)) -> Tensor<4> {
+    fn bias(&self, queries: Tokens, keys: Tokens) -> Tensor<4> {
         expect(self.try_bias(queries, keys))
     }
 
@@ -124,8 +123,8 @@ pub trait Bias {
     /// Those of [`try_bias`](Self::try_bias).
     fn try_distance_bias(
         &self,
-        _queries: (&Positions, usize),
-        _keys: (&Positions, usize),
+        _queries: Tokens,
+        _keys: Tokens,
     ) -> Result<Option<Tensor<4>>, PositionError> {
         Ok(None)
     }
@@ -136,11 +135,7 @@ pub trait Bias {
     ///
     /// Where [`try_distance_bias`](Self::try_distance_bias) returns an error, with its message.
     #[track_caller]
-    fn distance_bias(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Option<Tensor<4>> {
+    fn distance_bias(&self, queries: Tokens, keys: Tokens) -> Option<Tensor<4>> {
         expect(self.try_distance_bias(queries, keys))
     }
 }
@@ -192,11 +187,7 @@ pub trait ScoreBias {
     /// [`Device`](PositionError::Device) when one is on another device,
     /// [`Quantized`](PositionError::Quantized) when one is quantized, and [`TooLong`](PositionError::TooLong) past the last row
     /// of a table of positions (TUPE).
-    fn try_score_bias(
-        &self,
-        queries: (&Tensor<4>, &Positions),
-        keys: (&Tensor<4>, &Positions),
-    ) -> Result<Tensor<4>, PositionError>;
+    fn try_score_bias(&self, queries: Heads, keys: Heads) -> Result<Tensor<4>, PositionError>;
 
     /// The panicking form of [`try_score_bias`](Self::try_score_bias).
     ///
@@ -204,11 +195,7 @@ pub trait ScoreBias {
     ///
     /// Where [`try_score_bias`](Self::try_score_bias) returns an error, with its message.
     #[track_caller]
-    fn score_bias(
-        &self,
-        queries: (&Tensor<4>, &Positions),
-        keys: (&Tensor<4>, &Positions),
-    ) -> Tensor<4> {
+    fn score_bias(&self, queries: Heads, keys: Heads) -> Tensor<4> {
         expect(self.try_score_bias(queries, keys))
     }
 }
@@ -254,11 +241,7 @@ pub trait WeightBias {
     /// # Errors
     ///
     /// Those of [`Bias::try_bias`], and [`Number`](PositionError::Number) for a distance past the end of the table (eRPE).
-    fn try_weight_bias(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError>;
+    fn try_weight_bias(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError>;
 
     /// The panicking form of [`try_weight_bias`](Self::try_weight_bias).
     ///
@@ -266,17 +249,13 @@ pub trait WeightBias {
     ///
     /// Where [`try_weight_bias`](Self::try_weight_bias) returns an error, with its message.
     #[track_caller]
-    fn weight_bias(&self, queries: (&Positions, usize), keys: (&Positions, usize)) -> Tensor<4> {
+    fn weight_bias(&self, queries: Tokens, keys: Tokens) -> Tensor<4> {
         expect(self.try_weight_bias(queries, keys))
     }
 }
 
 impl<B: Bias + ?Sized> ScoreBias for B {
-    fn try_score_bias(
-        &self,
-        queries: (&Tensor<4>, &Positions),
-        keys: (&Tensor<4>, &Positions),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_score_bias(&self, queries: Heads, keys: Heads) -> Result<Tensor<4>, PositionError> {
         let [query_batch, _, query_seq, _] = queries.0.dims();
         let [key_batch, _, key_seq, _] = keys.0.dims();
         queries.1.lookup(Some(query_batch), query_seq)?;

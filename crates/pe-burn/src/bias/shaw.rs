@@ -4,17 +4,16 @@ use alloc::format;
 
 use burn::module::{Initializer, Module, Param};
 use burn::tensor::{Device, IndexingUpdateOp, Tensor};
-use serde::{Deserialize, Serialize};
 
-use super::ScoreBias;
-use super::content::{Sizes, check_scores, of_heads, pick, score_bias};
+use super::content::{check_scores, of_heads, pick, score_bias};
 use super::distances::Distances;
 use super::table::{check_table, small};
+use super::{Heads, ScoreBias};
 use crate::backend::memory::check_room;
-use crate::error::{PositionError, check_number, check_size, module};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_number, check_size};
 use crate::positions::{Lookup, Positions};
-use crate::sizes::{ModelSizes, SchemeConfig};
-use crate::tensor::{cast, check_device, compute_dtype, dequantized};
+use crate::tensor::{cast, check_device, compute_dtype, dequantized, matrix};
 
 /// The largest `left` and `right`: the tables have a row for every distance up to them.
 const MAX_CLIP: usize = 1 << 20;
@@ -22,44 +21,40 @@ const MAX_CLIP: usize = 1 << 20;
 /// What is wrong with times.
 const WHAT: &str = "Shaw's table of distances";
 
-/// The configuration of a [`Shaw`].
-///
-/// As data (JSON, TOML) only `d_head` is required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ShawConfig {
-    /// The width of a head, at least 1.
-    pub d_head: usize,
-    /// The largest distance to the left that has a vector of its own; all farther keys share it. Default: 16.
-    #[serde(default = "default_clip")]
-    pub left: usize,
-    /// The largest distance to the right that has a vector of its own. Default: 16.
-    #[serde(default = "default_clip")]
-    pub right: usize,
-    /// Whether there is a second table, for [`values`](Shaw::values). Default: false.
-    #[serde(default)]
-    pub values: bool,
-    /// The initial vectors. Default: N(0, 0.02).
-    #[serde(default = "super::table::small")]
-    pub init: Initializer,
-}
+config! {
+    /// The configuration of a [`Shaw`].
+    ///
+    /// As data (JSON, TOML) only `d_head` is required, and an unknown field is an error.
+    pub struct ShawConfig {
+        /// The width of a head, at least 1.
+        d_head: usize,
+    }
 
-fn default_clip() -> usize {
-    16
+    /// The paper's clipping distance, 16, for heads of width `d_head`, with a table for keys alone.
+    new;
+
+    /// The largest distance to the left that has a vector of its own; all farther keys share it. Default: 16.
+    left: usize = 16,
+    /// Sets the largest distance to the left that has a vector of its own.
+    with_left;
+
+    /// The largest distance to the right that has a vector of its own. Default: 16.
+    right: usize = 16,
+    /// Sets the largest distance to the right that has a vector of its own.
+    with_right;
+
+    /// Whether there is a second table, for [`values`](Shaw::values). Default: false.
+    values: bool = false,
+    /// Sets whether there is a table for values too.
+    with_values;
+
+    /// The initial vectors. Default: N(0, 0.02).
+    init: Initializer = small(),
+    /// Sets the initial vectors.
+    with_init;
 }
 
 impl ShawConfig {
-    /// The paper's clipping distance, 16, for heads of width `d_head`, with a table for keys alone.
-    pub fn new(d_head: usize) -> Self {
-        Self {
-            d_head,
-            left: default_clip(),
-            right: default_clip(),
-            values: false,
-            init: small(),
-        }
-    }
-
     /// Sets the clipping distance to both sides, the paper's `k`.
     pub fn with_clip(self, clip: usize) -> Self {
         Self {
@@ -67,26 +62,6 @@ impl ShawConfig {
             right: clip,
             ..self
         }
-    }
-
-    /// Sets the largest distance to the left that has a vector of its own.
-    pub fn with_left(self, left: usize) -> Self {
-        Self { left, ..self }
-    }
-
-    /// Sets the largest distance to the right that has a vector of its own.
-    pub fn with_right(self, right: usize) -> Self {
-        Self { right, ..self }
-    }
-
-    /// Sets whether there is a table for values too.
-    pub fn with_values(self, values: bool) -> Self {
-        Self { values, ..self }
-    }
-
-    /// Sets the initial vectors.
-    pub fn with_init(self, init: Initializer) -> Self {
-        Self { init, ..self }
     }
 
     /// Builds the module on `device`.
@@ -102,22 +77,12 @@ impl ShawConfig {
         }
         let rows = self.left + self.right + 1;
         check_room::<f32>(rows, self.d_head)?;
-        let table = || {
-            let (inputs, outputs) = (Some(rows), Some(self.d_head));
-            let shape = [rows, self.d_head];
-            self.init.init_with(shape, inputs, outputs, device)
-        };
+        let table = || matrix(&self.init, [rows, self.d_head], device);
         Ok(Shaw {
             keys: table(),
             values: self.values.then(table),
             config: self.clone(),
         })
-    }
-}
-
-impl SchemeConfig for ShawConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.d_head()?))
     }
 }
 
@@ -241,15 +206,8 @@ impl Shaw {
 }
 
 impl ScoreBias for Shaw {
-    fn try_score_bias(
-        &self,
-        queries: (&Tensor<4>, &Positions),
-        keys: (&Tensor<4>, &Positions),
-    ) -> Result<Tensor<4>, PositionError> {
-        let sizes = Sizes {
-            heads: None,
-            d_head: self.config.d_head,
-        };
+    fn try_score_bias(&self, queries: Heads, keys: Heads) -> Result<Tensor<4>, PositionError> {
+        let sizes = (None, self.config.d_head);
         self.check(&self.keys)?;
         let device = self.keys.device();
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (_, k_at)]| {
@@ -266,19 +224,15 @@ impl ScoreBias for Shaw {
 mod tests {
     use super::*;
 
-    use crate::testing::{refusal, values};
+    use crate::testing::{refusal, refused, values};
 
     #[test]
     fn settings_out_of_bounds_are_refused() {
-        let error = |config: ShawConfig| refusal(config.try_init(&Device::flex()));
-        assert_eq!(
-            error(ShawConfig::new(0)),
-            "d_head must be at least 1; got 0"
-        );
-        assert_eq!(
-            error(ShawConfig::new(4).with_right((1 << 20) + 1)),
-            "right must be at most 1048576; got 1048577"
-        );
+        refused! {
+            ShawConfig::new(0) => "d_head must be at least 1; got 0",
+            ShawConfig::new(4).with_right((1 << 20) + 1) =>
+                "right must be at most 1048576; got 1048577",
+        }
     }
 
     /// One head of width 1, where the bias is the product of two numbers.

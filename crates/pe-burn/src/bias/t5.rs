@@ -6,94 +6,55 @@ use alloc::vec::Vec;
 use burn::module::{Initializer, Module, Param};
 use burn::tensor::module::embedding;
 use burn::tensor::{Device, Int, Tensor};
-use serde::{Deserialize, Serialize};
 
 use super::Bias;
 use super::distances::Distances;
 use super::table::{check_table, gather, small};
 use crate::backend::memory::check_room;
-use crate::error::{PositionError, check_size, module};
-use crate::positions::Positions;
-use crate::sizes::{ModelSizes, SchemeConfig};
-use crate::tensor::{dequantized, indices, on_own_device};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_size};
+use crate::positions::Tokens;
+use crate::tensor::{dequantized, indices, matrix, on_own_device};
 
 /// The largest `max_distance`: the module keeps a bucket for every distance up to it.
 const MAX_DISTANCE: usize = 1 << 20;
 
-/// The configuration of a [`T5RelativeBias`].
-///
-/// As data (JSON, TOML) only `heads` is required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct T5RelativeBiasConfig {
-    /// The number of heads, at least 1.
-    pub heads: usize,
+config! {
+    /// The configuration of a [`T5RelativeBias`].
+    ///
+    /// As data (JSON, TOML) only `heads` is required, and an unknown field is an error.
+    pub struct T5RelativeBiasConfig {
+        /// The number of heads, at least 1.
+        heads: usize,
+    }
+
+    /// The biases of T5's encoder for a number of heads; every option at its default.
+    new;
+
     /// The number of buckets for distances; a multiple of 4 if `bidirectional`, else even. Default: 32.
-    #[serde(default = "default_buckets")]
-    pub buckets: usize,
+    buckets: usize = 32,
+    /// Sets the number of buckets.
+    with_buckets;
+
     /// All distances from this one on share the last bucket of their direction. It must be more than
     /// the number of buckets that hold a single distance. Default: 128.
-    #[serde(default = "default_max_distance")]
-    pub max_distance: usize,
+    max_distance: usize = 128,
+    /// Sets the distance from which on all share the last bucket.
+    with_max_distance;
+
     /// Whether keys to the right have buckets of their own, as in T5's encoder. In its decoder, where
     /// they are masked, they share that of distance 0. Default: true.
-    #[serde(default = "default_bidirectional")]
-    pub bidirectional: bool,
+    bidirectional: bool = true,
+    /// Sets whether keys to the right have buckets of their own.
+    with_bidirectional;
+
     /// The initial biases. Default: N(0, 0.02).
-    #[serde(default = "super::table::small")]
-    pub init: Initializer,
-}
-
-fn default_buckets() -> usize {
-    32
-}
-
-fn default_max_distance() -> usize {
-    128
-}
-
-fn default_bidirectional() -> bool {
-    true
+    init: Initializer = small(),
+    /// Sets the initial biases.
+    with_init;
 }
 
 impl T5RelativeBiasConfig {
-    /// The biases of T5's encoder for a number of heads; every option at its default.
-    pub fn new(heads: usize) -> Self {
-        Self {
-            heads,
-            buckets: default_buckets(),
-            max_distance: default_max_distance(),
-            bidirectional: default_bidirectional(),
-            init: small(),
-        }
-    }
-
-    /// Sets the number of buckets.
-    pub fn with_buckets(self, buckets: usize) -> Self {
-        Self { buckets, ..self }
-    }
-
-    /// Sets the distance from which on all share the last bucket.
-    pub fn with_max_distance(self, max_distance: usize) -> Self {
-        Self {
-            max_distance,
-            ..self
-        }
-    }
-
-    /// Sets whether keys to the right have buckets of their own.
-    pub fn with_bidirectional(self, bidirectional: bool) -> Self {
-        Self {
-            bidirectional,
-            ..self
-        }
-    }
-
-    /// Sets the initial biases.
-    pub fn with_init(self, init: Initializer) -> Self {
-        Self { init, ..self }
-    }
-
     /// Builds the module on `device`.
     ///
     /// # Errors
@@ -122,13 +83,9 @@ impl T5RelativeBiasConfig {
         check_room::<f32>(self.buckets, self.heads)?;
         let reach = self.max_distance as i64;
         let buckets: Vec<usize> = (-reach..=reach).map(|d| self.bucket(d)).collect();
-        let shape = [self.buckets, self.heads];
-        let weight = self
-            .init
-            .init_with(shape, Some(self.buckets), Some(self.heads), device);
         let constant = device.clone().without_autodiff();
         Ok(T5RelativeBias {
-            weight,
+            weight: matrix(&self.init, [self.buckets, self.heads], device),
             bucket_of: indices(&buckets, &constant),
             config: self.clone(),
         })
@@ -156,12 +113,6 @@ impl T5RelativeBiasConfig {
             / libm::log(self.max_distance as f64 / exact as f64) as f32;
         let further = (ratio * (buckets - exact) as f32) as usize;
         first + exact.saturating_add(further).min(buckets.saturating_sub(1))
-    }
-}
-
-impl SchemeConfig for T5RelativeBiasConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.heads))
     }
 }
 
@@ -234,24 +185,20 @@ impl T5RelativeBias {
 }
 
 impl Bias for T5RelativeBias {
-    fn try_bias(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_bias(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError> {
         self.check()?;
         let heads = self.config.heads;
         let weight = dequantized(self.weight.val());
         let (device, own) = (weight.device(), weight.dtype());
-        Distances::bias(queries, keys, heads, (&device, own), |distances, _| {
-            Ok(distances.spread(self.of_distances(&distances)?))
+        Distances::bias(queries, keys, heads, (&device, own), |distances| {
+            self.of_distances(distances)
         })
     }
 
     fn try_distance_bias(
         &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
+        queries: Tokens,
+        keys: Tokens,
     ) -> Result<Option<Tensor<4>>, PositionError> {
         self.check()?;
         let (heads, device) = (self.config.heads, self.weight.device());
@@ -265,30 +212,17 @@ impl Bias for T5RelativeBias {
 mod tests {
     use super::*;
 
-    use crate::testing::refusal;
+    use crate::testing::refused;
 
     #[test]
     fn settings_out_of_bounds_are_refused() {
         let config = T5RelativeBiasConfig::new(4);
-        for (bad, message) in [
-            (
-                T5RelativeBiasConfig::new(0),
-                "heads must be at least 1; got 0",
-            ),
-            (
-                config.clone().with_buckets(30),
-                "buckets must be a multiple of 4, and not 0; got 30",
-            ),
-            (
-                config.clone().with_buckets(0),
-                "buckets must be a multiple of 4, and not 0; got 0",
-            ),
-            (
-                config.with_max_distance(8),
+        refused! {
+            T5RelativeBiasConfig::new(0) => "heads must be at least 1; got 0",
+            config.clone().with_buckets(30) => "buckets must be a multiple of 4, and not 0; got 30",
+            config.clone().with_buckets(0) => "buckets must be a multiple of 4, and not 0; got 0",
+            config.with_max_distance(8) =>
                 "max_distance must be more than 8, for 32 buckets, and at most 1048576; got 8",
-            ),
-        ] {
-            assert_eq!(refusal(bad.try_init(&Device::flex())), message);
         }
     }
 

@@ -6,88 +6,58 @@ use alloc::vec::Vec;
 use burn::module::{Initializer, Module, Param};
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::{Device, FloatDType, Tensor};
-use serde::{Deserialize, Serialize};
 
-use super::ScoreBias;
-use super::content::{Sizes, check_scores, score_bias};
+use super::content::{check_scores, score_bias};
 use super::distances::shifted;
 use super::table::small;
+use super::{Heads, ScoreBias};
 use crate::backend::memory::check_room;
-use crate::error::{PositionError, check_number, module};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_number};
 use crate::layout::{Layout, share_of_heads};
-use crate::positions::{Lookup, Positions, Rows};
-use crate::sizes::{ModelSizes, SchemeConfig};
+use crate::positions::{Lookup, Rows};
 use crate::spectrum::buffer::{RowBuffer, RowSource};
-use crate::spectrum::{Spectrum, default_base};
-use crate::tensor::dequantized;
+use crate::spectrum::{DEFAULT_BASE, Spectrum};
+use crate::tensor::{dequantized, matrix};
 
-/// The configuration of a [`TransformerXl`].
-///
-/// As data (JSON, TOML) only `d_model` and `heads` are required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TransformerXlConfig {
-    /// The width of the model and of the sinusoids: even, and a multiple of `heads`.
-    pub d_model: usize,
-    /// The number of heads, at least 1.
-    pub heads: usize,
+config! {
+    /// The configuration of a [`TransformerXl`].
+    ///
+    /// As data (JSON, TOML) only `d_model` and `heads` are required, and an unknown field is an error.
+    pub struct TransformerXlConfig {
+        /// The width of the model and of the sinusoids: even, and a multiple of `heads`.
+        d_model: usize,
+        /// The number of heads, at least 1.
+        heads: usize,
+    }
+
+    /// The paper's positions for a model of width `d_model`; every option at its default.
+    new;
+
     /// The base of the wavelengths, finite and greater than 1. Default: 10 000.
-    #[serde(default = "default_base")]
-    pub base: f64,
+    base: f64 = DEFAULT_BASE,
+    /// Sets the base of the wavelengths.
+    with_base;
+
     /// Which column of the sinusoids holds which sine and cosine: halves in Transformer-XL, interleaved in
     /// Conformers. Default: halves.
-    #[serde(default = "default_layout")]
-    pub layout: Layout,
+    layout: Layout = Layout::Halves,
+    /// Sets the layout of the sinusoids.
+    with_layout;
+
     /// The number of distances that the buffer of sinusoids starts with; it grows when it is used past
     /// them. Default: 512.
-    #[serde(default = "default_max_len")]
-    pub max_len: usize,
+    max_len: usize = 512,
+    /// Sets the number of distances that the buffer starts with, at least 1.
+    with_max_len;
+
     /// The initial `u` and `v`. Default: N(0, 0.02).
-    #[serde(default = "super::table::small")]
-    pub init: Initializer,
-}
-
-fn default_layout() -> Layout {
-    Layout::Halves
-}
-
-fn default_max_len() -> usize {
-    512
+    init: Initializer = small(),
+    /// Sets the initial `u` and `v`.
+    with_init;
 }
 
 impl TransformerXlConfig {
-    /// The paper's positions for a model of width `d_model`; every option at its default.
-    pub fn new(d_model: usize, heads: usize) -> Self {
-        Self {
-            d_model,
-            heads,
-            base: default_base(),
-            layout: default_layout(),
-            max_len: default_max_len(),
-            init: small(),
-        }
-    }
-
-    /// Sets the base of the wavelengths.
-    pub fn with_base(self, base: f64) -> Self {
-        Self { base, ..self }
-    }
-
-    /// Sets the layout of the sinusoids.
-    pub fn with_layout(self, layout: Layout) -> Self {
-        Self { layout, ..self }
-    }
-
-    /// Sets the number of distances that the buffer starts with, at least 1.
-    pub fn with_max_len(self, max_len: usize) -> Self {
-        Self { max_len, ..self }
-    }
-
-    /// Sets the initial `u` and `v`.
-    pub fn with_init(self, init: Initializer) -> Self {
-        Self { init, ..self }
-    }
-
     /// Builds the module on `device`.
     ///
     /// # Errors
@@ -98,19 +68,11 @@ impl TransformerXlConfig {
     pub fn try_init(&self, device: &Device) -> Result<TransformerXl, PositionError> {
         let (d_model, heads) = (self.d_model, self.heads);
         let d_head = share_of_heads("d_model", d_model, heads)?;
-        check_number(
-            d_model.is_multiple_of(2),
-            "d_model",
-            d_model,
-            "even, since every sine has a cosine",
-        )?;
+        let bound = "even, since every sine has a cosine";
+        check_number(d_model.is_multiple_of(2), "d_model", d_model, bound)?;
         check_room::<f32>(d_model, d_model)?;
         let spectrum = Spectrum::new(d_model, self.base)?.with_layout(self.layout);
-        let vectors = || {
-            let (inputs, outputs) = (Some(heads), Some(d_head));
-            self.init
-                .init_with([heads, d_head], inputs, outputs, device)
-        };
+        let vectors = || matrix(&self.init, [heads, d_head], device);
         Ok(TransformerXl {
             projection: LinearConfig::new(d_model, d_model)
                 .with_bias(false)
@@ -120,13 +82,6 @@ impl TransformerXlConfig {
             rows: RowBuffer::new(RowSource::from(spectrum), self.max_len, device)?,
             config: self.clone(),
         })
-    }
-}
-
-impl SchemeConfig for TransformerXlConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        sizes.d_head()?;
-        Ok(Self::new(sizes.d_model, sizes.heads))
     }
 }
 
@@ -287,17 +242,10 @@ impl TransformerXl {
 }
 
 impl ScoreBias for TransformerXl {
-    fn try_score_bias(
-        &self,
-        queries: (&Tensor<4>, &Positions),
-        keys: (&Tensor<4>, &Positions),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_score_bias(&self, queries: Heads, keys: Heads) -> Result<Tensor<4>, PositionError> {
         let TransformerXlConfig { d_model, heads, .. } = self.config;
         let d_head = d_model / heads;
-        let sizes = Sizes {
-            heads: Some(heads),
-            d_head,
-        };
+        let sizes = (Some(heads), d_head);
         let device = self.u.device();
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (k, k_at)]| {
             let scale = 1.0 / libm::sqrt(d_head as f64);
@@ -326,26 +274,17 @@ impl ScoreBias for TransformerXl {
 mod tests {
     use super::*;
 
-    use crate::testing::{distance, random, refusal, values};
+    use crate::Positions;
+    use crate::testing::{distance, random, refused, values};
 
     #[test]
     fn settings_out_of_bounds_are_refused() {
         let config = || TransformerXlConfig::new(8, 2);
-        for (bad, message) in [
-            (
-                TransformerXlConfig::new(9, 3),
+        refused! {
+            TransformerXlConfig::new(9, 3) =>
                 "d_model must be even, since every sine has a cosine; got 9",
-            ),
-            (
-                TransformerXlConfig::new(8, 0),
-                "heads must be at least 1; got 0",
-            ),
-            (
-                config().with_max_len(0),
-                "max_len must be at least 1; got 0",
-            ),
-        ] {
-            assert_eq!(refusal(bad.try_init(&Device::flex())), message);
+            TransformerXlConfig::new(8, 0) => "heads must be at least 1; got 0",
+            config().with_max_len(0) => "max_len must be at least 1; got 0",
         }
         assert!(config().with_base(1.0).try_init(&Device::flex()).is_err());
     }

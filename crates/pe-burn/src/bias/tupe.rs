@@ -5,71 +5,48 @@ use alloc::format;
 use burn::module::{Initializer, Module};
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::{DType, Device, Tensor};
-use serde::{Deserialize, Serialize};
 
-use super::content::{Sizes, score_bias};
+use super::content::score_bias;
 use super::distances::of_pairs;
 use super::t5::{T5RelativeBias, T5RelativeBiasConfig};
-use super::{Bias, ScoreBias};
+use super::{Bias, Heads, ScoreBias};
 use crate::backend::memory::check_room;
+use crate::config::{config, module};
 use crate::embed::{LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig};
-use crate::error::{PositionError, check_width, module};
+use crate::error::{PositionError, check_width};
 use crate::layout::share_of_heads;
-use crate::positions::Positions;
-use crate::sizes::{ModelSizes, SchemeConfig};
+use crate::positions::Tokens;
 
-/// The configuration of a [`Tupe`].
-///
-/// As data (JSON, TOML) only `d_model`, `heads` and `max_len` are required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct TupeConfig {
-    /// The width of the model, a multiple of `heads`.
-    pub d_model: usize,
-    /// The number of heads, at least 1.
-    pub heads: usize,
-    /// The number of positions, at least 1. It is a hard limit: there is no vector past it.
-    pub max_len: usize,
+config! {
+    /// The configuration of a [`Tupe`].
+    ///
+    /// As data (JSON, TOML) only `d_model`, `heads` and `max_len` are required, and an unknown field is an error.
+    pub struct TupeConfig {
+        /// The width of the model, a multiple of `heads`.
+        d_model: usize,
+        /// The number of heads, at least 1.
+        heads: usize,
+        /// The number of positions, at least 1. It is a hard limit: there is no vector past it.
+        max_len: usize,
+    }
+
+    /// TUPE-A, with absolute positions alone; every option at its default.
+    new;
+
     /// For TUPE-R: the bias of distances that is added, of as many heads. Default: none, which is TUPE-A.
-    #[serde(default)]
-    pub relative: Option<T5RelativeBiasConfig>,
+    relative: Option<T5RelativeBiasConfig> = None,
+    /// Sets the bias of distances that is added, as in TUPE-R. The paper's is T5's,
+    /// [`T5RelativeBiasConfig::new`].
+    with_relative: T5RelativeBiasConfig;
+
     /// The initial vectors of the positions. Default: N(0, 1), the size that the layer normalization of the authors' code
     /// gives to them.
-    #[serde(default = "unit")]
-    pub init: Initializer,
-}
-
-fn unit() -> Initializer {
-    Initializer::Normal {
-        mean: 0.0,
-        std: 1.0,
-    }
+    init: Initializer = Initializer::Normal { mean: 0.0, std: 1.0 },
+    /// Sets the initial vectors of the positions.
+    with_init;
 }
 
 impl TupeConfig {
-    /// TUPE-A, with absolute positions alone; every option at its default.
-    pub fn new(d_model: usize, heads: usize, max_len: usize) -> Self {
-        Self {
-            d_model,
-            heads,
-            max_len,
-            relative: None,
-            init: unit(),
-        }
-    }
-
-    /// Sets the bias of distances that is added, as in TUPE-R. The paper's is T5's,
-    /// [`T5RelativeBiasConfig::new`].
-    pub fn with_relative(self, relative: T5RelativeBiasConfig) -> Self {
-        let relative = Some(relative);
-        Self { relative, ..self }
-    }
-
-    /// Sets the initial vectors of the positions.
-    pub fn with_init(self, init: Initializer) -> Self {
-        Self { init, ..self }
-    }
-
     /// Builds the module on `device`.
     ///
     /// # Errors
@@ -105,13 +82,6 @@ impl TupeConfig {
 
     fn d_head(&self) -> usize {
         self.d_model / self.heads
-    }
-}
-
-impl SchemeConfig for TupeConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        sizes.d_head()?;
-        Ok(Self::new(sizes.d_model, sizes.heads, sizes.max_len))
     }
 }
 
@@ -182,11 +152,7 @@ impl Tupe {
     ///
     /// Those of [`Bias::try_bias`], of which [`NotWhole`](PositionError::NotWhole) for times, and
     /// [`TooLong`](PositionError::TooLong) for a position from `max_len` on.
-    pub fn of_positions(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError> {
+    pub fn of_positions(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError> {
         let TupeConfig { d_model, heads, .. } = self.config;
         let [_, width] = self.positions.weight.lazy_shape().dims();
         check_width("d_model", d_model, width)?;
@@ -215,16 +181,9 @@ impl Tupe {
 }
 
 impl ScoreBias for Tupe {
-    fn try_score_bias(
-        &self,
-        queries: (&Tensor<4>, &Positions),
-        keys: (&Tensor<4>, &Positions),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_score_bias(&self, queries: Heads, keys: Heads) -> Result<Tensor<4>, PositionError> {
         let d_head = self.config.d_head();
-        let sizes = Sizes {
-            heads: Some(self.config.heads),
-            d_head,
-        };
+        let sizes = (Some(self.config.heads), d_head);
         let device = self.positions.weight.lazy_device();
         let spans = [queries, keys].map(|(side, at)| (at, side.dims()[2]));
         score_bias(queries, keys, sizes, &device, |[(q, _), (k, _)]| {
@@ -242,30 +201,19 @@ mod tests {
     use super::*;
 
     use crate::Positions;
-    use crate::testing::refusal;
+    use crate::testing::{refusal, refused};
 
     #[test]
     fn settings_out_of_bounds_are_refused() {
         let with_heads = |heads| T5RelativeBiasConfig::new(heads);
-        for (bad, message) in [
-            (
-                TupeConfig::new(9, 2, 4),
+        refused! {
+            TupeConfig::new(9, 2, 4) =>
                 "d_model must be a multiple of the number of heads, 2; got 9",
-            ),
-            (
-                TupeConfig::new(8, 2, 0),
-                "max_len must be at least 1; got 0",
-            ),
-            (
-                TupeConfig::new(8, 2, 4).with_relative(with_heads(4)),
+            TupeConfig::new(8, 2, 0) => "max_len must be at least 1; got 0",
+            TupeConfig::new(8, 2, 4).with_relative(with_heads(4)) =>
                 "heads is 2, and the heads of `relative` are 4: they must be as many",
-            ),
-            (
-                TupeConfig::new(8, 2, 4).with_relative(with_heads(2).with_buckets(3)),
+            TupeConfig::new(8, 2, 4).with_relative(with_heads(2).with_buckets(3)) =>
                 "buckets must be a multiple of 4, and not 0; got 3",
-            ),
-        ] {
-            assert_eq!(refusal(bad.try_init(&Device::flex())), message);
         }
     }
 

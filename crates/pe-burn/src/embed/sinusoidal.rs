@@ -10,8 +10,9 @@ pub use config::{Gain, LengthLimit, SinusoidalPositionalEncodingConfig};
 
 use super::{Embed, add, check_dropout, lookup};
 use crate::backend::Addend;
-use crate::display::one_line;
-use crate::error::{PositionError, check_finite, check_width, init};
+use crate::config::init;
+use crate::config::one_line;
+use crate::error::{PositionError, check_finite, check_width};
 use crate::positions::{Axes, Grid, Lookup, Positions};
 use crate::spectrum::Spectrum;
 use crate::spectrum::axis_rows::AxisRows;

@@ -8,52 +8,37 @@ use alloc::vec::Vec;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Tensor};
-use serde::{Deserialize, Serialize};
 
 use super::{Embed, lookup, scaled_sum};
 use crate::backend::Addend;
 use crate::backend::memory::{check_room, check_shape_on};
-use crate::error::{PositionError, check_positive, check_size, module};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_positive, check_size};
 use crate::positions::{Lookup, Positions};
-use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::tensor::{cast, compute_dtype, dequantized};
 
-/// The configuration of a [`Time2Vec`].
-///
-/// As data (JSON, TOML) only `d_model` and `span` are required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Time2VecConfig {
-    /// The width of the embeddings, at least 1.
-    pub d_model: usize,
-    /// How far apart the first and the last time of a sequence are, in the unit of the times: for positions 0, 1, 2, … the
-    /// number of tokens. At least `step`, and finite in `f32`.
-    pub span: f64,
-    /// How far apart neighbouring times are, in the same unit, above 0. Default: 1.
-    #[serde(default = "default_step")]
-    pub step: f64,
-}
+config! {
+    /// The configuration of a [`Time2Vec`].
+    ///
+    /// As data (JSON, TOML) only `d_model` and `span` are required, and an unknown field is an error.
+    pub struct Time2VecConfig {
+        /// The width of the embeddings, at least 1.
+        d_model: usize,
+        /// How far apart the first and the last time of a sequence are, in the unit of the times: for positions 0, 1, 2, … the
+        /// number of tokens. At least `step`, and finite in `f32`.
+        span: f64,
+    }
 
-fn default_step() -> f64 {
-    1.0
+    /// Waves for times that span so much, with neighbours 1 apart.
+    new;
+
+    /// How far apart neighbouring times are, in the same unit, above 0. Default: 1.
+    step: f64 = 1.0,
+    /// Sets how far apart neighbouring times are.
+    with_step;
 }
 
 impl Time2VecConfig {
-    /// Waves for times that span so much, with neighbours 1 apart.
-    pub fn new(d_model: usize, span: f64) -> Self {
-        let step = default_step();
-        Self {
-            d_model,
-            span,
-            step,
-        }
-    }
-
-    /// Sets how far apart neighbouring times are.
-    pub fn with_step(self, step: f64) -> Self {
-        Self { step, ..self }
-    }
-
     /// Builds the module on `device`; how ω and φ start is told at [`Time2Vec`].
     ///
     /// # Errors
@@ -86,12 +71,6 @@ impl Time2VecConfig {
     fn speed(&self, pair: usize, pairs: usize) -> f64 {
         let share = 1.0 - pair as f64 / pairs.saturating_sub(1).max(1) as f64;
         libm::pow(self.span / self.step, share)
-    }
-}
-
-impl SchemeConfig for Time2VecConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.d_model, sizes.max_len as f64))
     }
 }
 
@@ -228,33 +207,19 @@ impl Embed for Time2Vec {
 mod tests {
     use super::*;
 
-    use crate::testing::{refusal, values};
+    use crate::testing::{refusal, refused, values};
 
     #[test]
     fn settings_out_of_bounds_are_refused() {
-        for (bad, message) in [
-            (
-                Time2VecConfig::new(0, 1.0),
-                "d_model must be at least 1; got 0",
-            ),
-            (
-                Time2VecConfig::new(4, f64::NAN),
-                "span must be above 0 and finite in f32; got NaN",
-            ),
-            (
-                Time2VecConfig::new(4, 9.0).with_step(0.0),
+        refused! {
+            Time2VecConfig::new(0, 1.0) => "d_model must be at least 1; got 0",
+            Time2VecConfig::new(4, f64::NAN) => "span must be above 0 and finite in f32; got NaN",
+            Time2VecConfig::new(4, 9.0).with_step(0.0) =>
                 "step must be above 0 and finite in f32; got 0",
-            ),
-            (
-                Time2VecConfig::new(4, 9.0).with_step(10.0),
+            Time2VecConfig::new(4, 9.0).with_step(10.0) =>
                 "span must be at least the step, 10; got 9",
-            ),
-            (
-                Time2VecConfig::new(1 << 62, 9.0),
+            Time2VecConfig::new(1 << 62, 9.0) =>
                 "4611686018427387904 rows of width 1 do not fit into memory",
-            ),
-        ] {
-            assert_eq!(refusal(bad.try_init(&Device::flex())), message);
         }
     }
 

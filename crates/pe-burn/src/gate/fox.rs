@@ -7,65 +7,49 @@ use burn::module::{Initializer, Module};
 use burn::nn::Linear;
 use burn::tensor::activation::log_sigmoid;
 use burn::tensor::{Device, Tensor};
-use serde::{Deserialize, Serialize};
 
 use super::ForgetGate;
 use crate::backend::memory::check_room;
 use crate::bias::augment::{augment_by_sum, check_sides};
 use crate::bias::table::small;
-use crate::error::{PositionError, check_size, check_width, module, of_layer};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_size, check_width, of_layer};
 use crate::layout::share_of_heads;
 use crate::positional::Positional;
-use crate::positions::Axes;
 use crate::rotate::{RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate};
-use crate::sizes::SchemeConfig;
-use crate::tensor::{cast, check_device, compute_dtype, dequantized};
+use crate::tensor::{cast, check_device, compute_dtype, dequantized, matrix};
 
-/// The configuration of a [`Fox`].
-///
-/// As data (JSON, TOML) `d_model`, `heads` and `layers` are required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FoxConfig {
-    /// The width of a token's vector, a multiple of `heads`.
-    pub d_model: usize,
-    /// The number of heads, each of which has a gate.
-    pub heads: usize,
-    /// The number of layers of the model, each of which has gates of its own.
-    pub layers: usize,
+config! {
+    /// The configuration of a [`Fox`].
+    ///
+    /// As data (JSON, TOML) `d_model`, `heads` and `layers` are required, and an unknown field is an error.
+    pub struct FoxConfig {
+        /// The width of a token's vector, a multiple of `heads`.
+        d_model: usize,
+        /// The number of heads, each of which has a gate.
+        heads: usize,
+        /// The number of layers of the model, each of which has gates of its own.
+        layers: usize,
+    }
+
+    /// The paper's gates for `layers` layers; every option at its default.
+    new;
+
     /// The initial weights of the gates. Default: N(0, 0.02), as in the authors' code. Their biases start at 0, so that
     /// half of what came before is forgotten at each token.
-    #[serde(default = "small")]
-    pub init: Initializer,
+    init: Initializer = small(),
+    /// Sets the initial weights of the gates.
+    with_init;
+
     /// How queries and keys are rotated besides. Default: not at all, with which the paper's models are best.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rotary: Option<RotaryPositionalEncodingConfig>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rotary: Option<RotaryPositionalEncodingConfig> = None,
+    /// Sets how queries and keys are rotated besides. The authors' models with RoPE have a base of 500 000 and the layout
+    /// of [halves](crate::Layout::Halves).
+    with_rotary: RotaryPositionalEncodingConfig;
 }
 
 impl FoxConfig {
-    /// The paper's gates for `layers` layers; every option at its default.
-    pub fn new(d_model: usize, heads: usize, layers: usize) -> Self {
-        Self {
-            d_model,
-            heads,
-            layers,
-            init: small(),
-            rotary: None,
-        }
-    }
-
-    /// Sets the initial weights of the gates.
-    pub fn with_init(self, init: Initializer) -> Self {
-        Self { init, ..self }
-    }
-
-    /// Sets how queries and keys are rotated besides. The authors' models with RoPE have a base of 500 000 and the layout
-    /// of [halves](crate::Layout::Halves).
-    pub fn with_rotary(self, rotary: RotaryPositionalEncodingConfig) -> Self {
-        let rotary = Some(rotary);
-        Self { rotary, ..self }
-    }
-
     /// Builds the module on `device`.
     ///
     /// # Errors
@@ -87,7 +71,7 @@ impl FoxConfig {
             None => None,
         };
         let layer = |_| Linear {
-            weight: (self.init).init_with([d_model, heads], Some(d_model), Some(heads), device),
+            weight: matrix(&self.init, [d_model, heads], device),
             bias: Some(Initializer::Zeros.init([heads], device)),
         };
         Ok(Fox {
@@ -95,12 +79,6 @@ impl FoxConfig {
             rotary,
             config: self.clone(),
         })
-    }
-}
-
-impl SchemeConfig for FoxConfig {
-    fn axes(&self) -> Option<Axes> {
-        self.rotary.as_ref().and_then(SchemeConfig::axes)
     }
 }
 
@@ -264,7 +242,7 @@ fn first_three(x: &Tensor<4>) -> [usize; 3] {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::refusal;
+    use crate::testing::{refusal, refused};
 
     use super::*;
 
@@ -274,21 +252,14 @@ mod tests {
     fn bad_input_is_refused_with_its_value_and_bound() {
         let device = Device::flex();
         let rotary = RotaryPositionalEncodingConfig::new(6);
-        for (bad, words) in [
-            (FoxConfig::new(8, 0, 1), "heads must be at least 1; got 0"),
-            (FoxConfig::new(8, 2, 0), "layers must be at least 1; got 0"),
-            (FoxConfig::new(0, 2, 1), "d_model must be at least 1; got 0"),
-            (
-                FoxConfig::new(9, 2, 1),
+        refused! {
+            FoxConfig::new(8, 0, 1) => "heads must be at least 1; got 0",
+            FoxConfig::new(8, 2, 0) => "layers must be at least 1; got 0",
+            FoxConfig::new(0, 2, 1) => "d_model must be at least 1; got 0",
+            FoxConfig::new(9, 2, 1) =>
                 "d_model must be a multiple of the number of heads, 2; got 9",
-            ),
-            (
-                FoxConfig::new(8, 2, 1).with_rotary(rotary),
+            FoxConfig::new(8, 2, 1).with_rotary(rotary) =>
                 "the input has d_head 6, but this module was built for d_head 4",
-            ),
-        ] {
-            let message = refusal(bad.try_init(&device));
-            assert!(message.ends_with(words), "{message}");
         }
         let fox = FoxConfig::new(8, 2, 3).init(&device);
         let refused = |layer, width| {

@@ -291,12 +291,8 @@ impl Axes {
                 ));
             }
             let fits = axis.scale.is_finite() && axis.scale > 0.0;
-            check_number(
-                fits,
-                "the scale of an axis",
-                axis.scale,
-                "finite and above 0",
-            )?;
+            let bound = "finite and above 0";
+            check_number(fits, "the scale of an axis", axis.scale, bound)?;
             if axis.scale != 1.0 && self.take_lines() {
                 return Err(PositionError::config(
                     "an axis cannot have a scale where pairs have the frequencies of a line: text would be \

@@ -279,26 +279,13 @@ impl CoordinateJitter {
         coordinates: Coordinates,
         rng: &mut impl Rng,
     ) -> Result<Coordinates, PositionError> {
-        let is_factor = |factor: f64| factor.is_finite() && factor >= 1.0;
         let fits = (0.0..=MAX_POSITION as f64).contains(&self.shift);
-        check_number(
-            fits,
-            "shift",
-            self.shift,
-            "at least 0 and at most the largest position",
-        )?;
-        check_number(
-            is_factor(self.jitter),
-            "jitter",
-            self.jitter,
-            "finite and at least 1",
-        )?;
-        check_number(
-            is_factor(self.rescale),
-            "rescale",
-            self.rescale,
-            "finite and at least 1",
-        )?;
+        let bound = "at least 0 and at most the largest position";
+        check_number(fits, "shift", self.shift, bound)?;
+        for (name, factor) in [("jitter", self.jitter), ("rescale", self.rescale)] {
+            let fits = factor.is_finite() && factor >= 1.0;
+            check_number(fits, name, factor, "finite and at least 1")?;
+        }
         let axes = coordinates.axes();
         let mut within = |bound: f64| rng.random_range(-bound..=bound);
         let shifts: Vec<f64> = (0..axes).map(|_| within(self.shift)).collect();
@@ -311,7 +298,7 @@ impl CoordinateJitter {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::refusal;
+    use crate::testing::{refusal, refused};
 
     use super::*;
 
@@ -435,31 +422,14 @@ mod tests {
     #[test]
     fn numbers_that_draw_nothing_are_refused() {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
-        for (bad, said) in [
-            (
-                CoordinateJitter {
-                    shift: -1.0,
-                    ..JITTER
-                },
-                "shift must be",
-            ),
-            (
-                CoordinateJitter {
-                    jitter: 0.5,
-                    ..JITTER
-                },
-                "jitter must be",
-            ),
-            (
-                CoordinateJitter {
-                    rescale: f64::NAN,
-                    ..JITTER
-                },
-                "rescale must be",
-            ),
-        ] {
-            let error = refusal(bad.apply(grid(), &mut rng));
-            assert!(error.starts_with(said), "{error}");
+        refused! {
+            |bad| bad.apply(grid(), &mut rng);
+            CoordinateJitter { shift: -1.0, ..JITTER } =>
+                "shift must be at least 0 and at most the largest position; got -1",
+            CoordinateJitter { jitter: 0.5, ..JITTER } =>
+                "jitter must be finite and at least 1; got 0.5",
+            CoordinateJitter { rescale: f64::NAN, ..JITTER } =>
+                "rescale must be finite and at least 1; got NaN",
         }
     }
 }

@@ -30,6 +30,9 @@ pub const MAX_POSITION: usize = if usize::BITS > 52 {
     usize::MAX - 1_024 // room for sums with small numbers
 };
 
+/// Queries or keys that are given by their positions and their number of tokens.
+pub type Tokens<'a> = (&'a Positions, usize);
+
 /// The position of every token of a `[batch, seq]` input.
 ///
 /// | made by | the tokens of a row are at | for |

@@ -5,7 +5,7 @@ use alloc::format;
 use burn::tensor::{Device, Tensor};
 
 use super::turn::{rotate, rotate_both, rotate_heads};
-use super::{Rotate, each_side, packed};
+use super::{Rotate, ToTurn, Turned, each_side, packed};
 use crate::backend::Addend;
 use crate::error::PositionError;
 use crate::layout::{Layout, Turn};
@@ -86,11 +86,7 @@ pub trait RotateByRows {
 }
 
 impl<R: RotateByRows + ?Sized> Rotate for R {
-    fn try_rotate_sides(
-        &self,
-        queries: Option<(Tensor<4>, &Positions)>,
-        keys: Option<(Tensor<4>, &Positions)>,
-    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+    fn try_rotate_sides(&self, queries: ToTurn, keys: ToTurn) -> Result<Turned, PositionError> {
         let layout = self.layout();
         match (queries, keys) {
             (Some((q, at)), Some((k, at_k))) if core::ptr::eq(at, at_k) && alike(&q, &k) => {

@@ -5,93 +5,62 @@ use alloc::vec::Vec;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Distribution, FloatDType, Tensor};
-use serde::{Deserialize, Serialize};
 
 use super::turn::rotate_by;
-use super::{Rotate, each_side, lookup};
+use super::{Rotate, ToTurn, Turned, each_side, lookup};
 use crate::backend::memory::check_room;
-use crate::error::{PositionError, check_number, check_size, check_width, module};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_number, check_size, check_width};
 use crate::layout::Layout;
 use crate::positions::Positions;
-use crate::sizes::SchemeConfig;
 use crate::spectrum::buffer::{DEFAULT_MAX_LEN, RowBuffer};
-use crate::spectrum::{Spectrum, default_base};
+use crate::spectrum::{DEFAULT_BASE, Spectrum};
 use crate::tensor::{cast, compute_dtype, dequantized};
 
-/// The configuration of a [`Fope`].
-///
-/// As data (JSON, TOML) only `d_head`, `heads` and `trained_len` are required, and an unknown field is an
-/// error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FopeConfig {
-    /// The width of a head, even and at least 4.
-    pub d_head: usize,
-    /// The number of heads of queries and of keys, each of which has coefficients of its own.
-    pub heads: usize,
-    /// The length of the inputs in training, at least 7. Frequencies that do not complete a turn within it
-    /// are left out.
-    pub trained_len: usize,
+config! {
+    /// The configuration of a [`Fope`].
+    ///
+    /// As data (JSON, TOML) only `d_head`, `heads` and `trained_len` are required, and an unknown field is an
+    /// error.
+    pub struct FopeConfig {
+        /// The width of a head, even and at least 4.
+        d_head: usize,
+        /// The number of heads of queries and of keys, each of which has coefficients of its own.
+        heads: usize,
+        /// The length of the inputs in training, at least 7. Frequencies that do not complete a turn within it
+        /// are left out.
+        trained_len: usize,
+    }
+
+    /// The paper's embedding of heads of width `d_head`, for inputs of `trained_len` tokens in training; every
+    /// option at its default.
+    new;
+
     /// The wavelengths go from 2π to 2π · base; finite and greater than 1. Default: 10 000.
-    #[serde(default = "default_base")]
-    pub base: f64,
+    base: f64 = DEFAULT_BASE,
+    /// Sets the base of the wavelengths, finite and greater than 1.
+    with_base;
+
     /// Which columns make a pair. Default: halves, as in the code of the paper.
-    #[serde(default = "halves")]
-    pub layout: Layout,
+    layout: Layout = Layout::Halves,
+    /// Sets which columns make a pair.
+    with_layout;
+
     /// How far the coefficients are from picking one frequency each, at least 0: the gain of a Xavier normal
     /// distribution. Default: 0.3. The paper has 0.3, 0.4 and 0.6 for models of 60, 180 and 1200 million
     /// parameters.
-    #[serde(default = "default_gain")]
-    pub gain: f64,
+    gain: f64 = 0.3,
+    /// Sets how far the coefficients are from picking one frequency each, at least 0.
+    with_gain;
+
     /// Whether the coefficients are trained. Default: false, as in the paper's models, where they keep the
     /// random values that they start with.
-    #[serde(default)]
-    pub learned: bool,
-}
-
-fn halves() -> Layout {
-    Layout::Halves
-}
-
-fn default_gain() -> f64 {
-    0.3
+    learned: bool = false,
+    /// Sets whether the coefficients are trained.
+    with_learned;
 }
 
 impl FopeConfig {
-    /// The paper's embedding of heads of width `d_head`, for inputs of `trained_len` tokens in training; every
-    /// option at its default.
-    pub fn new(d_head: usize, heads: usize, trained_len: usize) -> Self {
-        Self {
-            d_head,
-            heads,
-            trained_len,
-            base: default_base(),
-            layout: halves(),
-            gain: default_gain(),
-            learned: false,
-        }
-    }
-
-    /// Sets the base of the wavelengths, finite and greater than 1.
-    pub fn with_base(self, base: f64) -> Self {
-        Self { base, ..self }
-    }
-
-    /// Sets which columns make a pair.
-    pub fn with_layout(self, layout: Layout) -> Self {
-        Self { layout, ..self }
-    }
-
-    /// Sets how far the coefficients are from picking one frequency each, at least 0.
-    pub fn with_gain(self, gain: f64) -> Self {
-        Self { gain, ..self }
-    }
-
-    /// Sets whether the coefficients are trained.
-    pub fn with_learned(self, learned: bool) -> Self {
-        Self { learned, ..self }
-    }
-
     /// The frequencies that complete a turn within the trained length, highest first.
     ///
     /// # Errors
@@ -156,9 +125,6 @@ impl FopeConfig {
         })
     }
 }
-
-/// By name it would need the length in training, which the sizes of a model do not say.
-impl SchemeConfig for FopeConfig {}
 
 module!(FopeConfig => Fope { d_head, heads, trained_len, base, layout, gain, learned });
 
@@ -259,11 +225,7 @@ impl Fope {
 }
 
 impl Rotate for Fope {
-    fn try_rotate_sides(
-        &self,
-        queries: Option<(Tensor<4>, &Positions)>,
-        keys: Option<(Tensor<4>, &Positions)>,
-    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+    fn try_rotate_sides(&self, queries: ToTurn, keys: ToTurn) -> Result<Turned, PositionError> {
         each_side(queries, keys, |x, positions| self.side(x, positions))
     }
 }
@@ -273,7 +235,7 @@ mod tests {
     use super::*;
 
     use crate::rotate::RotaryPositionalEncodingConfig;
-    use crate::testing::{distance, refusal, values};
+    use crate::testing::{distance, refusal, refused, values};
 
     #[test]
     fn slow_frequencies_are_left_out() {
@@ -386,29 +348,14 @@ mod tests {
     fn bad_input_is_refused_with_its_value_and_bound() {
         let device = Device::flex();
         let config = FopeConfig::new(16, 2, 64);
-        for (bad, words) in [
-            (
-                FopeConfig::new(7, 2, 64),
-                "d_head must be even and at least 4; got 7",
-            ),
-            (
-                FopeConfig::new(2, 2, 64),
-                "d_head must be even and at least 4; got 2",
-            ),
-            (
-                FopeConfig::new(16, 0, 64),
-                "heads must be at least 1; got 0",
-            ),
-            (FopeConfig::new(16, 2, 6), "a turn of 2π positions; got 6"),
-            (config.clone().with_base(1.0), "decrease; got 1"),
-            (
-                config.clone().with_gain(-1.0),
-                "gain must be finite and at least 0; got -1",
-            ),
-            (config.clone().with_gain(f64::NAN), "at least 0; got NaN"),
-        ] {
-            let message = refusal(bad.try_init(&device));
-            assert!(message.ends_with(words), "{message}");
+        refused! {
+            FopeConfig::new(7, 2, 64) => "d_head must be even and at least 4; got 7",
+            FopeConfig::new(2, 2, 64) => "d_head must be even and at least 4; got 2",
+            FopeConfig::new(16, 0, 64) => "heads must be at least 1; got 0",
+            FopeConfig::new(16, 2, 6) => "… a turn of 2π positions; got 6",
+            config.clone().with_base(1.0) => "… decrease; got 1",
+            config.clone().with_gain(-1.0) => "gain must be finite and at least 0; got -1",
+            config.clone().with_gain(f64::NAN) => "… at least 0; got NaN",
         }
         let fope = config.init(&device);
         let said = |x: [usize; 4], positions: Positions| {

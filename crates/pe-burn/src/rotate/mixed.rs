@@ -5,72 +5,47 @@ use alloc::vec::Vec;
 
 use burn::module::{Module, Param};
 use burn::tensor::{Device, Distribution, Tensor};
-use serde::{Deserialize, Serialize};
 
 use super::turn::rotate_by;
-use super::{Rotate, each_side, lookup};
+use super::{Rotate, ToTurn, Turned, each_side, lookup};
 use crate::backend::memory::check_room;
-use crate::error::{PositionError, check_number, check_size, check_width, module};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_number, check_size, check_width};
 use crate::layout::Layout;
 use crate::positions::{Axes, Positions};
 use crate::tensor::{cast, compute_dtype, dequantized};
 
-/// The configuration of a [`MixedRotary`].
-///
-/// As data (JSON, TOML) only `d_head` and `heads` are required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MixedRotaryConfig {
-    /// The width of a head: even, and with two axes a multiple of 4.
-    pub d_head: usize,
-    /// The number of heads, each of which has frequencies of its own.
-    pub heads: usize,
+config! {
+    /// The configuration of a [`MixedRotary`].
+    ///
+    /// As data (JSON, TOML) only `d_head` and `heads` are required, and an unknown field is an error.
+    pub struct MixedRotaryConfig {
+        /// The width of a head: even, and with two axes a multiple of 4.
+        d_head: usize,
+        /// The number of heads, each of which has frequencies of its own.
+        heads: usize,
+    }
+
+    /// The paper's rotation of images; every option at its default.
+    new;
+
     /// The number of coordinates of a token, 1 or 2. With 1, positions are on a line. Default: 2.
-    #[serde(default = "default_axes")]
-    pub axes: usize,
+    axes: usize = 2,
+    /// Sets the number of coordinates of a token, 1 or 2.
+    with_axes;
+
     /// The base of the initial frequencies, finite and greater than 1. Default: 10, as for images.
-    #[serde(default = "default_base")]
-    pub base: f64,
+    base: f64 = 10.0,
+    /// Sets the base of the initial frequencies.
+    with_base;
+
     /// Which columns make a pair. Default: interleaved.
-    #[serde(default)]
-    pub layout: Layout,
-}
-
-fn default_axes() -> usize {
-    2
-}
-
-fn default_base() -> f64 {
-    10.0
+    layout: Layout = Layout::default(),
+    /// Sets which columns make a pair.
+    with_layout;
 }
 
 impl MixedRotaryConfig {
-    /// The paper's rotation of images; every option at its default.
-    pub fn new(d_head: usize, heads: usize) -> Self {
-        Self {
-            d_head,
-            heads,
-            axes: default_axes(),
-            base: default_base(),
-            layout: Layout::default(),
-        }
-    }
-
-    /// Sets the number of coordinates of a token, 1 or 2.
-    pub fn with_axes(self, axes: usize) -> Self {
-        Self { axes, ..self }
-    }
-
-    /// Sets the base of the initial frequencies.
-    pub fn with_base(self, base: f64) -> Self {
-        Self { base, ..self }
-    }
-
-    /// Sets which columns make a pair.
-    pub fn with_layout(self, layout: Layout) -> Self {
-        Self { layout, ..self }
-    }
-
     /// Builds the module on `device`, with random directions of the frequencies of each head.
     ///
     /// # Errors
@@ -190,11 +165,7 @@ impl MixedRotary {
 }
 
 impl Rotate for MixedRotary {
-    fn try_rotate_sides(
-        &self,
-        queries: Option<(Tensor<4>, &Positions)>,
-        keys: Option<(Tensor<4>, &Positions)>,
-    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+    fn try_rotate_sides(&self, queries: ToTurn, keys: ToTurn) -> Result<Turned, PositionError> {
         each_side(queries, keys, |x, positions| self.side(x, positions))
     }
 }
@@ -206,7 +177,7 @@ mod tests {
     use burn::tensor::{DType, TensorData};
 
     use crate::positions::Grid;
-    use crate::testing::{distance, refusal, values};
+    use crate::testing::{distance, refusal, refused, values};
 
     /// One axis, whose frequency is 1: a time, and a position that f32 does not have.
     #[test]
@@ -308,25 +279,14 @@ mod tests {
     #[test]
     fn bad_input_is_refused() {
         let device = Device::flex();
-        let said = |config: MixedRotaryConfig| refusal(config.try_init(&device));
-        assert_eq!(
-            said(MixedRotaryConfig::new(6, 2)),
-            "d_head must be a multiple of 4; got 6"
-        );
-        assert_eq!(
-            said(MixedRotaryConfig::new(7, 2)),
-            "d_head must be even and at least 2; got 7"
-        );
-        assert!(said(MixedRotaryConfig::new(64, 1 << 48)).contains("do not fit into memory"));
-        assert_eq!(
-            said(MixedRotaryConfig::new(8, 0)),
-            "heads must be at least 1; got 0"
-        );
-        assert_eq!(
-            said(MixedRotaryConfig::new(8, 2).with_axes(3)),
-            "axes must be 1 or 2; got 3"
-        );
-        assert!(said(MixedRotaryConfig::new(8, 2).with_base(1.0)).starts_with("base must be"));
+        refused! {
+            MixedRotaryConfig::new(6, 2) => "d_head must be a multiple of 4; got 6",
+            MixedRotaryConfig::new(7, 2) => "d_head must be even and at least 2; got 7",
+            MixedRotaryConfig::new(64, 1 << 48) => "… do not fit into memory",
+            MixedRotaryConfig::new(8, 0) => "heads must be at least 1; got 0",
+            MixedRotaryConfig::new(8, 2).with_axes(3) => "axes must be 1 or 2; got 3",
+            MixedRotaryConfig::new(8, 2).with_base(1.0) => "base must be finite and greater than 1; got 1",
+        }
         let rope = MixedRotaryConfig::new(8, 2).init(&device);
         let ones = |heads| Tensor::<4>::ones([1, heads, 6, 8], &device);
         assert_eq!(

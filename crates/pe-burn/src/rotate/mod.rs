@@ -31,6 +31,12 @@ use crate::error::{PositionError, check_width, expect};
 use crate::positions::{Lookup, Positions};
 use crate::tensor::check_device;
 
+/// Queries or keys, `[batch, heads, seq, d_head]`, with their positions; `None` where there are none to rotate.
+pub type ToTurn<'a> = Option<(Tensor<4>, &'a Positions)>;
+
+/// Queries and keys after a rotation: each that was given.
+pub type Turned = [Option<Tensor<4>>; 2];
+
 /// A scheme that rotates queries and keys by their positions, as RoPE does.
 ///
 /// An attention layer that is generic over it:
@@ -87,11 +93,7 @@ pub trait Rotate {
     /// [`Overflow`](PositionError::Overflow) past [`MAX_POSITION`](crate::MAX_POSITION),
     /// [`Number`](PositionError::Number) past the last position of a scheme that has one, and
     /// [`TooLarge`](PositionError::TooLarge) when the rows of the positions do not fit into memory.
-    fn try_rotate_sides(
-        &self,
-        queries: Option<(Tensor<4>, &Positions)>,
-        keys: Option<(Tensor<4>, &Positions)>,
-    ) -> Result<[Option<Tensor<4>>; 2], PositionError>;
+    fn try_rotate_sides(&self, queries: ToTurn, keys: ToTurn) -> Result<Turned, PositionError>;
 
     /// How wide queries and keys become that are `d_head` wide: as wide as before, if the scheme does not say otherwise.
     /// PoPE, for example, makes two columns of each.
@@ -326,13 +328,11 @@ pub trait Rotate {
 
 /// Rotates queries and keys by the same function, for a module that looks up nothing for both of them.
 fn each_side(
-    queries: Option<(Tensor<4>, &Positions)>,
-    keys: Option<(Tensor<4>, &Positions)>,
+    queries: ToTurn,
+    keys: ToTurn,
     rotate: impl Fn(Tensor<4>, &Positions) -> Result<Tensor<4>, PositionError>,
-) -> Result<[Option<Tensor<4>>; 2], PositionError> {
-    let side = |side: Option<(Tensor<4>, &Positions)>| {
-        side.map(|(x, positions)| rotate(x, positions)).transpose()
-    };
+) -> Result<Turned, PositionError> {
+    let side = |side: ToTurn| side.map(|(x, positions)| rotate(x, positions)).transpose();
     Ok([side(queries)?, side(keys)?])
 }
 

@@ -5,71 +5,49 @@ use alloc::vec;
 use burn::module::{Initializer, Module, Param};
 use burn::tensor::activation::log_sigmoid;
 use burn::tensor::{Device, FloatDType, Tensor};
-use serde::{Deserialize, Serialize};
 
-use super::{Rotate, lookup};
+use super::{Rotate, ToTurn, Turned, lookup};
 use crate::backend::memory::check_room;
-use crate::error::{PositionError, check_size, check_width, module};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_size, check_width};
 use crate::layout::Layout;
 use crate::positions::Positions;
-use crate::sizes::{ModelSizes, SchemeConfig};
-use crate::spectrum::buffer::{RowBuffer, default_max_len};
-use crate::spectrum::{Spectrum, default_base};
-use crate::tensor::{cast, compute_dtype, dequantized};
+use crate::spectrum::buffer::{DEFAULT_MAX_LEN, RowBuffer};
+use crate::spectrum::{DEFAULT_BASE, Spectrum};
+use crate::tensor::{cast, compute_dtype, dequantized, matrix};
 
-/// The configuration of a [`Pope`].
-///
-/// As data (JSON, TOML) only `d_head` and `heads` are required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PopeConfig {
-    /// The width of a head, at least 1. Every column turns on its own, so it may be odd.
-    pub d_head: usize,
-    /// The number of heads of the keys, each of which has phases of its own. Queries may have other numbers of heads.
-    pub heads: usize,
+config! {
+    /// The configuration of a [`Pope`].
+    ///
+    /// As data (JSON, TOML) only `d_head` and `heads` are required, and an unknown field is an error.
+    pub struct PopeConfig {
+        /// The width of a head, at least 1. Every column turns on its own, so it may be odd.
+        d_head: usize,
+        /// The number of heads of the keys, each of which has phases of its own. Queries may have other numbers of heads.
+        heads: usize,
+    }
+
+    /// The paper's embedding of `heads` heads of keys, each `d_head` wide; every option at its default.
+    new;
+
     /// The wavelengths go from 2π to nearly 2π · base; finite and greater than 1. Default: 10 000.
-    #[serde(default = "default_base")]
-    pub base: f64,
+    base: f64 = DEFAULT_BASE,
+    /// Sets the base of the wavelengths, finite and greater than 1.
+    with_base;
+
     /// How many rows the buffer has from the start. It grows when more are needed. Default: 5000.
-    #[serde(default = "default_max_len")]
-    pub max_len: usize,
+    max_len: usize = DEFAULT_MAX_LEN,
+    /// Sets how many rows the buffer has from the start.
+    with_max_len;
+
     /// The initial phases, in radians. Default: 0, with which the paper's models extrapolate best; its other choice is
     /// uniform from −2π to 0.
-    #[serde(default = "zeros")]
-    pub init: Initializer,
-}
-
-fn zeros() -> Initializer {
-    Initializer::Zeros
+    init: Initializer = Initializer::Zeros,
+    /// Sets the initial phases.
+    with_init;
 }
 
 impl PopeConfig {
-    /// The paper's embedding of `heads` heads of keys, each `d_head` wide; every option at its default.
-    pub fn new(d_head: usize, heads: usize) -> Self {
-        Self {
-            d_head,
-            heads,
-            base: default_base(),
-            max_len: default_max_len(),
-            init: zeros(),
-        }
-    }
-
-    /// Sets the base of the wavelengths, finite and greater than 1.
-    pub fn with_base(self, base: f64) -> Self {
-        Self { base, ..self }
-    }
-
-    /// Sets how many rows the buffer has from the start.
-    pub fn with_max_len(self, max_len: usize) -> Self {
-        Self { max_len, ..self }
-    }
-
-    /// Sets the initial phases.
-    pub fn with_init(self, init: Initializer) -> Self {
-        Self { init, ..self }
-    }
-
     /// The frequencies of the columns, highest first: `base^(−c/d_head)`.
     ///
     /// # Errors
@@ -92,18 +70,11 @@ impl PopeConfig {
         let spectrum = self.spectrum()?;
         check_size("heads", self.heads)?;
         check_room::<f32>(self.heads, self.d_head)?;
-        let shape = [self.heads, self.d_head];
         Ok(Pope {
-            phases: (self.init).init_with(shape, Some(shape[0]), Some(shape[1]), device),
+            phases: matrix(&self.init, [self.heads, self.d_head], device),
             rows: RowBuffer::new(spectrum.into(), self.max_len, device)?,
             config: self.clone(),
         })
-    }
-}
-
-impl SchemeConfig for PopeConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.d_head()?, sizes.heads).with_max_len(sizes.max_len))
     }
 }
 
@@ -209,11 +180,7 @@ impl Rotate for Pope {
         2 * d_head
     }
 
-    fn try_rotate_sides(
-        &self,
-        queries: Option<(Tensor<4>, &Positions)>,
-        keys: Option<(Tensor<4>, &Positions)>,
-    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+    fn try_rotate_sides(&self, queries: ToTurn, keys: ToTurn) -> Result<Turned, PositionError> {
         let phases = dequantized(self.phases.val());
         // In the type of the phases: drivers of Vulkan have no exponential and no sine of f64.
         let dtype = compute_dtype(phases.dtype().into());
@@ -230,7 +197,7 @@ impl Rotate for Pope {
 mod tests {
     use super::*;
 
-    use crate::testing::{refusal, values};
+    use crate::testing::{refusal, refused, values};
 
     #[test]
     fn a_column_has_the_frequency_of_its_place() {
@@ -261,17 +228,11 @@ mod tests {
     #[test]
     fn bad_input_is_refused_with_its_value_and_bound() {
         let device = Device::flex();
-        for (bad, words) in [
-            (PopeConfig::new(0, 2), "d_head must be at least 1; got 0"),
-            (PopeConfig::new(4, 0), "heads must be at least 1; got 0"),
-            (PopeConfig::new(4, 2).with_base(1.0), "decrease; got 1"),
-            (
-                PopeConfig::new(4, 2).with_max_len(0),
-                "max_len must be at least 1; got 0",
-            ),
-        ] {
-            let message = refusal(bad.try_init(&device));
-            assert!(message.ends_with(words), "{message}");
+        refused! {
+            PopeConfig::new(0, 2) => "d_head must be at least 1; got 0",
+            PopeConfig::new(4, 0) => "heads must be at least 1; got 0",
+            PopeConfig::new(4, 2).with_base(1.0) => "… decrease; got 1",
+            PopeConfig::new(4, 2).with_max_len(0) => "max_len must be at least 1; got 0",
         }
         let pope = PopeConfig::new(4, 2).init(&device);
         let zeros = |dims| Tensor::<4>::zeros(dims, &device);

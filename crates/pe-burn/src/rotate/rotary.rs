@@ -12,9 +12,10 @@ pub use config::RotaryPositionalEncodingConfig;
 
 use super::packed;
 use super::turn::{by_columns, rotate, rotate_both, rotate_heads};
-use super::{Rotate, apart_from_values, check_side};
+use super::{Rotate, ToTurn, Turned, apart_from_values, check_side, each_side};
 use crate::backend::Addend;
-use crate::error::{PositionError, module};
+use crate::config::module;
+use crate::error::PositionError;
 use crate::layout::{Layout, Turn};
 use crate::positions::{Axes, Lookup, PairOrder, Positions};
 use crate::spectrum::Spectrum;
@@ -389,11 +390,7 @@ impl RotaryAxes {
 
 impl Rotate for RotaryPositionalEncoding {
     #[inline]
-    fn try_rotate_sides(
-        &self,
-        queries: Option<(Tensor<4>, &Positions)>,
-        keys: Option<(Tensor<4>, &Positions)>,
-    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+    fn try_rotate_sides(&self, queries: ToTurn, keys: ToTurn) -> Result<Turned, PositionError> {
         Ok(match (queries, keys) {
             (Some((q, at_q)), Some((k, at_k))) => {
                 let side_q = self.side(&q)?;
@@ -427,18 +424,12 @@ impl Rotate for RotaryPositionalEncoding {
                     }
                 }
             }
-            (queries, keys) => {
-                let alone = |side: Option<(Tensor<4>, &Positions)>| {
-                    side.map(|(x, positions)| {
-                        let side = self.side(&x)?;
-                        let lookup = self.lookup(&side, positions)?;
-                        let rows = self.rows(&side, &lookup, self.length(&lookup))?;
-                        Ok(self.turn(x, rows, self.config.direction()))
-                    })
-                    .transpose()
-                };
-                [alone(queries)?, alone(keys)?]
-            }
+            (queries, keys) => each_side(queries, keys, |x, positions| {
+                let side = self.side(&x)?;
+                let lookup = self.lookup(&side, positions)?;
+                let rows = self.rows(&side, &lookup, self.length(&lookup))?;
+                Ok(self.turn(x, rows, self.config.direction()))
+            })?,
         })
     }
 

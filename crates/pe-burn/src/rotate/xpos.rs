@@ -4,16 +4,15 @@ use alloc::format;
 
 use burn::module::Module;
 use burn::tensor::{DType, Device, Tensor};
-use serde::{Deserialize, Serialize};
 
 use super::turn::{rotate, rotate_heads};
-use super::{Rotate, lookup, packed};
-use crate::error::{PositionError, check_number, module};
+use super::{Rotate, ToTurn, Turned, lookup, packed};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_number};
 use crate::layout::{Layout, Turn, check_rotary_dim};
 use crate::positions::{Lookup, Positions};
-use crate::sizes::{ModelSizes, SchemeConfig};
-use crate::spectrum::buffer::{RowBuffer, RowSource, default_max_len};
-use crate::spectrum::{Spectrum, default_base};
+use crate::spectrum::buffer::{DEFAULT_MAX_LEN, RowBuffer, RowSource};
+use crate::spectrum::{DEFAULT_BASE, Spectrum};
 use crate::tensor::compute_dtype;
 
 /// γ of §3.2 of the paper: the decay of the slowest pairs relative to the fastest.
@@ -24,71 +23,44 @@ const GAMMA: f64 = 0.4;
 const MAX_EXPONENT: f64 = 80.0;
 const MAX_EXPONENT_F16: f64 = 9.0;
 
-/// The configuration of an [`XPosPositionalEncoding`].
-///
-/// As data (JSON, TOML) only `d_head` is required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct XPosPositionalEncodingConfig {
-    /// The width of a head, at least 2.
-    pub d_head: usize,
+config! {
+    /// The configuration of an [`XPosPositionalEncoding`].
+    ///
+    /// As data (JSON, TOML) only `d_head` is required, and an unknown field is an error.
+    pub struct XPosPositionalEncodingConfig {
+        /// The width of a head, at least 2.
+        d_head: usize,
+    }
+
+    /// The paper's encoding for heads of width `d_head`; every option at its default.
+    new;
+
     /// The number of rows that the buffers start with; they grow when they are used past them.
     /// Default: 5000.
-    #[serde(default = "default_max_len")]
-    pub max_len: usize,
+    max_len: usize = DEFAULT_MAX_LEN,
+    /// Sets the number of rows that the buffers start with, at least 1.
+    with_max_len;
+
     /// The wavelengths go from 2π to 2π · base; finite and greater than 1. Default: 10 000.
-    #[serde(default = "default_base")]
-    pub base: f64,
+    base: f64 = DEFAULT_BASE,
+    /// Sets the base of the wavelengths, finite and greater than 1.
+    with_base;
+
     /// Which columns make a pair. Default: interleaved.
-    #[serde(default)]
-    pub layout: Layout,
+    layout: Layout = Layout::default(),
+    /// Sets which columns make a pair.
+    with_layout;
+
     /// The number of positions in which the fastest pairs decay to γ/(1 + γ) = 0.29; above 0.
     /// Default: 512.
-    #[serde(default = "default_scale_base")]
-    pub scale_base: f64,
+    scale_base: f64 = 512.0,
+    /// Sets the number of positions in which the fastest pairs decay to 0.29.
+    with_scale_base;
+
     /// The number of columns of a head that are rotated and decay, which are the first ones: even, from 2 to `d_head`; ζ and
     /// the wavelengths are those of a head of this width. Default: all of them, for which `d_head` must be even.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rotary_dim: Option<usize>,
-}
-
-fn default_scale_base() -> f64 {
-    512.0
-}
-
-impl XPosPositionalEncodingConfig {
-    /// The paper's encoding for heads of width `d_head`; every option at its default.
-    pub fn new(d_head: usize) -> Self {
-        Self {
-            d_head,
-            max_len: default_max_len(),
-            base: default_base(),
-            layout: Layout::default(),
-            scale_base: default_scale_base(),
-            rotary_dim: None,
-        }
-    }
-
-    /// Sets the number of rows that the buffers start with, at least 1.
-    pub fn with_max_len(self, max_len: usize) -> Self {
-        Self { max_len, ..self }
-    }
-
-    /// Sets the base of the wavelengths, finite and greater than 1.
-    pub fn with_base(self, base: f64) -> Self {
-        Self { base, ..self }
-    }
-
-    /// Sets which columns make a pair.
-    pub fn with_layout(self, layout: Layout) -> Self {
-        Self { layout, ..self }
-    }
-
-    /// Sets the number of positions in which the fastest pairs decay to 0.29.
-    pub fn with_scale_base(self, scale_base: f64) -> Self {
-        Self { scale_base, ..self }
-    }
-
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rotary_dim: Option<usize> = None,
     /// Sets the number of columns of a head that are rotated and decay.
     ///
     /// ```
@@ -98,11 +70,10 @@ impl XPosPositionalEncodingConfig {
     /// let config = XPosPositionalEncodingConfig::new(64).with_rotary_dim(32).with_scale_base(256.0);
     /// # config.init(&burn::tensor::Device::flex());
     /// ```
-    pub fn with_rotary_dim(self, rotary_dim: usize) -> Self {
-        let rotary_dim = Some(rotary_dim);
-        Self { rotary_dim, ..self }
-    }
+    with_rotary_dim: usize;
+}
 
+impl XPosPositionalEncodingConfig {
     fn rotary_dim(&self) -> usize {
         self.rotary_dim.unwrap_or(self.d_head)
     }
@@ -119,12 +90,8 @@ impl XPosPositionalEncodingConfig {
         check_rotary_dim(rotary_dim, self.d_head)?;
         // Below the normal numbers the rates would be infinite.
         let fits = self.scale_base > 0.0 && self.scale_base.is_normal();
-        check_number(
-            fits,
-            "scale_base",
-            self.scale_base,
-            "a normal number above 0",
-        )?;
+        let bound = "a normal number above 0";
+        check_number(fits, "scale_base", self.scale_base, bound)?;
         // Past the last position no row is ever used.
         let max_len = self
             .max_len
@@ -174,12 +141,6 @@ impl XPosPositionalEncodingConfig {
     }
 }
 
-impl SchemeConfig for XPosPositionalEncodingConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.d_head()?).with_max_len(sizes.max_len))
-    }
-}
-
 module!(XPosPositionalEncodingConfig => XPosPositionalEncoding {
     d_head, max_len, base, layout, scale_base, rotary_dim,
 });
@@ -224,7 +185,7 @@ pub struct XPosPositionalEncoding {
 impl XPosPositionalEncoding {
     fn rotate_side(
         &self,
-        side: Option<(Tensor<4>, &Positions)>,
+        side: ToTurn,
         rows: &RowBuffer,
     ) -> Result<Option<Tensor<4>>, PositionError> {
         let Some((x, positions)) = side else {
@@ -241,11 +202,7 @@ impl XPosPositionalEncoding {
 }
 
 impl Rotate for XPosPositionalEncoding {
-    fn try_rotate_sides(
-        &self,
-        queries: Option<(Tensor<4>, &Positions)>,
-        keys: Option<(Tensor<4>, &Positions)>,
-    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+    fn try_rotate_sides(&self, queries: ToTurn, keys: ToTurn) -> Result<Turned, PositionError> {
         Ok([
             self.rotate_side(queries, &self.of_queries)?,
             self.rotate_side(keys, &self.of_keys)?,
@@ -293,7 +250,7 @@ mod tests {
 
     use crate::MAX_POSITION;
     use crate::rotate::apart_from_values;
-    use crate::testing::{refusal, values};
+    use crate::testing::{refusal, refused, values};
 
     #[test]
     fn bad_input_is_refused_with_its_value_and_bound() {
@@ -331,16 +288,12 @@ mod tests {
             .init(&device);
         assert!(steep.try_rotate(x(8), x(8), &Positions::from(120)).is_ok());
         assert!(steep.try_rotate(x(8), x(8), &Positions::from(130)).is_err());
-        let wide = XPosPositionalEncodingConfig::new(8).with_rotary_dim(10);
-        assert_eq!(
-            refusal(wide.try_init(&device)),
-            "rotary_dim must be even, from 2 to d_head 8; got 10"
-        );
-        let bad = XPosPositionalEncodingConfig::new(8).with_scale_base(0.0);
-        assert_eq!(
-            refusal(bad.try_init(&device)),
-            "scale_base must be a normal number above 0; got 0"
-        );
+        refused! {
+            XPosPositionalEncodingConfig::new(8).with_rotary_dim(10) =>
+                "rotary_dim must be even, from 2 to d_head 8; got 10",
+            XPosPositionalEncodingConfig::new(8).with_scale_base(0.0) =>
+                "scale_base must be a normal number above 0; got 0",
+        }
     }
 
     /// In their projection, with the gradient.

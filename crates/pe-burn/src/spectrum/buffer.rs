@@ -30,10 +30,6 @@ use crate::tensor::{compute_dtype, ids_on, indices_in};
 /// The number of rows that a buffer starts with unless the configuration says otherwise.
 pub(crate) const DEFAULT_MAX_LEN: usize = 5_000;
 
-pub(crate) fn default_max_len() -> usize {
-    DEFAULT_MAX_LEN
-}
-
 /// The size in bytes up to which a buffer grows by itself: 131 072 rows for heads of width 128.
 const GROWS_UP_TO: usize = 64 << 20;
 

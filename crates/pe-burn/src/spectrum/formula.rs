@@ -5,7 +5,7 @@ use core::f64::consts::TAU;
 use serde::{Deserialize, Serialize};
 
 use super::double::Double;
-use super::{DEFAULT_BASE, Spectrum, default_base};
+use super::{DEFAULT_BASE, Spectrum};
 use crate::backend::memory::check_room;
 use crate::error::{PositionError, check_finite, check_number, check_size};
 use crate::layout::Layout;
@@ -169,6 +169,10 @@ fn one() -> f64 {
 
 fn padding_index() -> usize {
     1
+}
+
+fn default_base() -> f64 {
+    DEFAULT_BASE
 }
 
 fn min_freq() -> f64 {

@@ -27,10 +27,6 @@ pub const DEFAULT_BASE: f64 = 10_000.0;
 /// exactly at all positions below 2^32.
 const MAX_FREQUENCY: f64 = 1_048_576.0;
 
-pub(crate) fn default_base() -> f64 {
-    DEFAULT_BASE
-}
-
 /// The angular frequencies ω_i = base^(−2i/d_model), `i` from 0 to ⌈d_model/2⌉ − 1, and the
 /// layout of their sines and cosines in a row of width `d_model`.
 ///

@@ -1,7 +1,7 @@
 //! What the layers of one kind take besides their input: what the scheme does, and which keys a token sees.
 
 use burn::tensor::{Bool, Tensor};
-use pe_burn::{ForgetGate, HiddenBias, Positional, Positions, Rotate, ScoreBias};
+use pe_burn::{ForgetGate, HiddenBias, Positional, Positions, Rotate, ScoreBias, Tokens};
 
 use crate::kernels::{self, Kernels};
 use crate::plain::{join_heads, key_mask, later_keys, outside, together};
@@ -84,7 +84,7 @@ impl<'a> Shared<'a> {
         x: &Tensor<3>,
         scheme: &'a dyn Positional,
         positions: &Positions,
-        keys: (&Positions, usize),
+        keys: Tokens,
         by_distance: bool,
         form: Form,
     ) -> Self {

@@ -111,25 +111,6 @@ fn a_bias_of_one_head_is_not_repeated_where_weights_are_dropped() {
     config.init(&device).forward(x, None, &scheme, &at);
 }
 
-#[test]
-fn a_cache_continues_a_causal_attention() {
-    let device = Device::flex();
-    let attention = AttentionConfig::new(D_MODEL, HEADS)
-        .with_causal(true)
-        .init(&device);
-    let x = Tensor::<3>::random([2, 9, D_MODEL], Distribution::Default, &device);
-    let rotary = scheme("rotary", &device);
-    let whole = attention.forward(x.clone(), None, &rotary, &Positions::default());
-    let mut cache = Cache::default();
-    let parts = [0..5, 5..6, 6..9].map(|part| {
-        let part = x.clone().slice_dim(1, part);
-        attention.forward_cached(part, &rotary, &mut cache)
-    });
-    assert_eq!(cache.tokens(), 9);
-    let parts = values(Tensor::cat(parts.to_vec(), 1));
-    assert!(difference(&values(whole), &parts) < 2e-6);
-}
-
 /// 150 tokens one by one, past the end of the room twice, by the kernel, by Burn's operations, and with gradients; in
 /// the middle a second sequence goes on from a clone of the cache.
 #[test]

@@ -49,29 +49,19 @@ pub fn linear(what: &str, layer: &Linear, inputs: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use std::panic::{AssertUnwindSafe, catch_unwind};
-
     use burn::module::{Module, ModuleMapper, Param};
     use burn::optim::{AdamState, AdaptiveMomentumState, Optimizer};
     use burn::tensor::{Device, FloatDType};
     use pe_burn::{PositionalConfig, Positions};
 
     use super::*;
-    use crate::{Adam, Encoder, EncoderConfig, Kernels};
+    use crate::testing::{adam, refused};
+    use crate::{Encoder, EncoderConfig, Kernels};
 
     /// As Burn's optimizers keep it, of moments of these shapes.
     fn state(moments: [usize; 2], device: &Device) -> AdamState<1> {
         let [moment_1, moment_2] = moments.map(|len| Tensor::zeros([len], device));
         AdamState::new(AdaptiveMomentumState::new(1, moment_1, moment_2))
-    }
-
-    /// What a call says when it panics.
-    fn refused<T>(call: impl FnOnce() -> T) -> String {
-        let Err(panicked) = catch_unwind(AssertUnwindSafe(call)) else {
-            panic!("not refused");
-        };
-        let message = panicked.downcast::<String>();
-        *message.expect("a message with the values")
     }
 
     /// Gives the `nth` parameter of rank `D` another shape, filled with ones.
@@ -126,44 +116,17 @@ mod tests {
     #[test]
     fn an_encoder_whose_vectors_were_changed_is_refused() {
         let cases = [
-            (
-                0,
-                12,
-                "γ of a layer normalization has shape [12], and needs [24]",
-            ),
-            (
-                1,
-                1,
-                "β of a layer normalization has shape [1], and needs [24]",
-            ),
-            (
-                1,
-                48,
-                "β of a layer normalization has shape [48], and needs [24]",
-            ),
-            (
-                2,
-                36,
-                "the bias of a linear layer has shape [36], and needs [72]",
-            ),
-            (
-                3,
-                1,
-                "the bias of a linear layer has shape [1], and needs [24]",
-            ),
-            (
-                6,
-                20,
-                "the bias of the inner layer has shape [20], and needs [40]",
-            ),
-            (
-                7,
-                23,
-                "the bias of the outer layer has shape [23], and needs [24]",
-            ),
+            (0, 12, "γ of a layer normalization", 24),
+            (1, 1, "β of a layer normalization", 24),
+            (1, 48, "β of a layer normalization", 24),
+            (2, 36, "the bias of a linear layer", 72),
+            (3, 1, "the bias of a linear layer", 24),
+            (6, 20, "the bias of the inner layer", 40),
+            (7, 23, "the bias of the outer layer", 24),
         ];
         for kernels in [Kernels::Auto, Kernels::Off] {
-            for (nth, len, expected) in cases {
+            for (nth, len, name, needed) in cases {
+                let expected = format!("{name} has shape [{len}], and needs [{needed}]");
                 let mut mapper = Reshape { nth, shape: [len] };
                 let encoder = encoder().with_kernels(kernels).map(&mut mapper);
                 assert_eq!(refused(|| run(&encoder)), expected, "{kernels:?}");
@@ -174,37 +137,21 @@ mod tests {
     /// The weights are those of the two projections of the attention, and of the two layers of the feed-forward network.
     #[test]
     fn an_encoder_whose_matrices_were_changed_is_refused() {
-        let cases = [
-            (
-                1,
-                [12, 24],
-                "the weight of a linear layer has shape [12, 24], and needs [24, 24]",
-            ),
-            (
-                1,
-                [48, 12],
-                "the weight of a linear layer has shape [48, 12], and needs [24, 12]",
-            ),
-            (
-                2,
-                [20, 40],
-                "the weight of the inner layer has shape [20, 40], and needs [24, 40]",
-            ),
-            (
-                2,
-                [24, 80],
-                "the bias of the inner layer has shape [40], and needs [80]",
-            ),
-            (
-                3,
-                [24, 40],
-                "the weight of the outer layer has shape [24, 40], and needs [40, 40]",
-            ),
-        ];
-        for (nth, shape, expected) in cases {
+        for (nth, shape, name, needed) in [
+            (1, [12, 24], "a linear", [24, 24]),
+            (1, [48, 12], "a linear", [24, 12]),
+            (2, [20, 40], "the inner", [24, 40]),
+            (3, [24, 40], "the outer", [40, 40]),
+        ] {
+            let expected = format!("has shape {shape:?}, and needs {needed:?}");
+            let expected = format!("the weight of {name} layer {expected}");
             let encoder = encoder().map(&mut Reshape { nth, shape });
             assert_eq!(refused(|| run(&encoder)), expected);
         }
+        let (nth, shape) = (2, [24, 80]);
+        let encoder = encoder().map(&mut Reshape { nth, shape });
+        let expected = "the bias of the inner layer has shape [40], and needs [80]";
+        assert_eq!(refused(|| run(&encoder)), expected);
     }
 
     /// Both parameters of the outer layer, so that they fit to each other but not to the input. Of the output of 62 tokens, 64
@@ -244,14 +191,7 @@ mod tests {
     fn adam_takes_a_gradient_and_moments_of_the_shape_of_the_parameter_alone() {
         let device = Device::flex();
         for kernels in [Kernels::Auto, Kernels::Off] {
-            let adam = Adam {
-                beta_1: 0.9,
-                beta_2: 0.98,
-                epsilon: 1e-8,
-                clip_norm: None,
-                weight_decay: 0.0,
-                kernels,
-            };
+            let adam = adam(None, 0.0, kernels);
             let step = |gradient: usize, state: Option<AdamState<1>>| {
                 let zeros = |len| Tensor::<1>::zeros([len], &device);
                 refused(|| adam.step(1e-2, zeros(1000), zeros(gradient), state))

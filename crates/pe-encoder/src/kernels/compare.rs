@@ -211,88 +211,60 @@ fn attention_cases(
     })
 }
 
+/// A kernel of attention: queries, keys and values in one, the mask, a bias, and the number of heads.
+type Attention = dyn Fn(Tensor<3>, Mask<'_>, Option<Tensor<4>>, usize) -> Tensor<3>;
+
+/// Compares a kernel on queries, keys and values of a shape, with biases of a batch of its own or without.
+fn compare_attention(
+    case: &str,
+    [batch, seq]: [usize; 2],
+    mask: Mask<'_>,
+    biases: Option<usize>,
+    device: &Device,
+    kernel: &Attention,
+) {
+    let qkv = random([batch, seq, 3 * D_MODEL], device);
+    let bias = biases.map(|biases| random([biases, HEADS, seq, seq], device) * 3.0);
+    let run = |of: &Attention| {
+        let (qkv, bias) = (leaf(&qkv), bias.as_ref().map(leaf));
+        let y = of(qkv.clone(), mask, bias.clone(), HEADS);
+        match bias {
+            Some(bias) => parts!(y, qkv, bias),
+            None => parts!(y, qkv),
+        }
+    };
+    let (padded, causal) = (mask.padding.is_some(), mask.causal);
+    let case = format!("{batch} × {seq}, {case}padded {padded}, causal {causal}");
+    assert_close(&case, run(&plain::attention), run(kernel));
+}
+
 /// A kernel that takes windows, with them.
 #[cfg(feature = "flex")] // the other kernels take a bias in their place
-pub fn local_attention(
-    device: &Device,
-    kernel: impl Fn(Tensor<3>, Mask<'_>, Option<Tensor<4>>, usize) -> Tensor<3>,
-) {
+pub fn local_attention(device: &Device, kernel: &Attention) {
     for window in [1, 2, 31, 64, 100, 500].map(Some) {
-        for ([batch, seq], _, causal) in attention_cases(device) {
-            let qkv = random([batch, seq, 3 * D_MODEL], device);
-            let bias = random([1, HEADS, seq, seq], device) * 3.0;
+        for (shape, _, causal) in attention_cases(device) {
             let mask = Mask {
                 padding: None,
                 causal,
                 window,
             };
-            let run = |of: &dyn Fn(Tensor<3>, Option<Tensor<4>>) -> Tensor<3>| {
-                let (qkv, bias) = (leaf(&qkv), leaf(&bias));
-                parts!(of(qkv.clone(), Some(bias.clone())), qkv, bias)
-            };
-            let plain = run(&|qkv, bias| plain::attention(qkv, mask, bias, HEADS));
-            let kernel = run(&|qkv, bias| kernel(qkv, mask, bias, HEADS));
-            let case = format!("{batch} × {seq}, window {window:?}, causal {causal}");
-            assert_close(&case, plain, kernel);
+            let case = format!("window {window:?}, ");
+            compare_attention(&case, shape, mask, Some(1), device, kernel);
         }
     }
 }
 
-pub fn attention(
-    device: &Device,
-    kernel: impl Fn(Tensor<3>, Mask<'_>, Option<Tensor<4>>, usize) -> Tensor<3>,
-) {
-    for ([batch, seq], padding, causal) in attention_cases(device) {
-        let qkv = random([batch, seq, 3 * D_MODEL], device);
-        let padding = padding.as_ref();
-        let mask = Mask {
-            padding,
-            causal,
-            window: None,
-        };
-        let plain = {
-            let qkv = leaf(&qkv);
-            parts!(plain::attention(qkv.clone(), mask, None, HEADS), qkv)
-        };
-        let kernel = {
-            let qkv = leaf(&qkv);
-            parts!(kernel(qkv.clone(), mask, None, HEADS), qkv)
-        };
-        let padded = padding.is_some();
-        let case = format!("{batch} × {seq}, padded {padded}, causal {causal}");
-        assert_close(&case, plain, kernel);
-    }
-}
-
-/// One bias for all sequences, and one for each.
-pub fn attention_with_bias(
-    device: &Device,
-    kernel: impl Fn(Tensor<3>, Mask<'_>, Option<Tensor<4>>, usize) -> Tensor<3>,
-) {
-    for ([batch, seq], padding, causal) in attention_cases(device) {
-        for biases in [1, batch] {
-            let qkv = random([batch, seq, 3 * D_MODEL], device);
-            let bias = random([biases, HEADS, seq, seq], device) * 3.0;
-            let padding = padding.as_ref();
+/// Without a bias, with one for all sequences, and with one for each.
+pub fn attention(device: &Device, kernel: &Attention) {
+    for (shape, padding, causal) in attention_cases(device) {
+        for biases in [None, Some(1), Some(shape[0])] {
             let mask = Mask {
-                padding,
+                padding: padding.as_ref(),
                 causal,
                 window: None,
             };
-            let plain = {
-                let (qkv, bias) = (leaf(&qkv), leaf(&bias));
-                let with = Some(bias.clone());
-                parts!(plain::attention(qkv.clone(), mask, with, HEADS), qkv, bias)
-            };
-            let kernel = {
-                let (qkv, bias) = (leaf(&qkv), leaf(&bias));
-                let with = Some(bias.clone());
-                parts!(kernel(qkv.clone(), mask, with, HEADS), qkv, bias)
-            };
-            let padded = padding.is_some();
-            let case =
-                format!("{batch} × {seq}, {biases} biases, padded {padded}, causal {causal}");
-            assert_close(&case, plain, kernel);
+            let case = format!("biases {biases:?}, ");
+            compare_attention(&case, shape, mask, biases, device, kernel);
         }
     }
 }

@@ -387,6 +387,8 @@ pub(crate) fn cached_attention(
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(feature = "flex")]
+    use crate::testing::refused;
     use burn::tensor::FloatDType;
 
     fn runner(kernels: Kernels, device: &Device) -> Runner {
@@ -406,31 +408,21 @@ mod tests {
     #[cfg(feature = "flex")]
     fn a_bias_of_other_heads_is_refused() {
         let device = Device::flex();
-        let message = |call: &dyn Fn()| {
-            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
-            let payload = panicked.expect_err("refused");
-            payload
-                .downcast_ref::<String>()
-                .cloned()
-                .unwrap_or_default()
-        };
         for kernels in [Kernels::Auto, Kernels::Off] {
             for heads in [1, 4, 16] {
                 let x = Tensor::<4>::zeros([2, 8, 3, 4], &device);
                 let qkv = Tensor::<3>::zeros([2, 3, 3 * 8 * 4], &device);
                 let bias = Some(Tensor::<4>::zeros([1, heads, 3, 3], &device));
-                let said = message(&|| {
+                let said = refused(|| {
                     let cache = [x.clone(), x.clone()];
-                    cached_attention(x.clone(), cache, bias.clone(), None, kernels);
+                    cached_attention(x.clone(), cache, bias.clone(), None, kernels)
                 });
                 assert!(said.contains("the shape of the bias"), "{said}");
-                let said = message(&|| {
-                    let mask = Mask {
-                        causal: true,
-                        ..Mask::default()
-                    };
-                    attention(qkv.clone(), mask, bias.clone(), 8, kernels);
-                });
+                let mask = Mask {
+                    causal: true,
+                    ..Mask::default()
+                };
+                let said = refused(|| attention(qkv.clone(), mask, bias.clone(), 8, kernels));
                 assert!(said.contains("the shape of the bias"), "{said}");
             }
         }

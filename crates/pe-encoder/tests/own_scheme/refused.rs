@@ -4,7 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use burn::tensor::{Device, Tensor};
 use pe_burn::{
-    Bias, ForgetGate, PositionError, Positional, Positions, Rotate, ScoreBias, WeightBias,
+    Bias, ForgetGate, Heads, PositionError, Positional, Positions, Rotate, ScoreBias, ToTurn,
+    Tokens, Turned, WeightBias,
 };
 use pe_encoder::{AttentionConfig, Cache, Kernels};
 
@@ -34,11 +35,7 @@ impl Zeros {
 }
 
 impl ScoreBias for Zeros {
-    fn try_score_bias(
-        &self,
-        _: (&Tensor<4>, &Positions),
-        _: (&Tensor<4>, &Positions),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_score_bias(&self, _: Heads, _: Heads) -> Result<Tensor<4>, PositionError> {
         let Self::Content(shape) = self else {
             unreachable!()
         };
@@ -47,11 +44,7 @@ impl ScoreBias for Zeros {
 }
 
 impl WeightBias for Zeros {
-    fn try_weight_bias(
-        &self,
-        _: (&Positions, usize),
-        _: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_weight_bias(&self, _: Tokens, _: Tokens) -> Result<Tensor<4>, PositionError> {
         let Self::Weights(shape) = self else {
             unreachable!()
         };
@@ -77,11 +70,7 @@ impl Rotate for Zeros {
         }
     }
 
-    fn try_rotate_sides(
-        &self,
-        _: Option<(Tensor<4>, &Positions)>,
-        _: Option<(Tensor<4>, &Positions)>,
-    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+    fn try_rotate_sides(&self, _: ToTurn, _: ToTurn) -> Result<Turned, PositionError> {
         let Self::Sides(shape) = self else {
             unreachable!()
         };
@@ -93,11 +82,7 @@ impl Rotate for Zeros {
 struct ZeroBias([usize; 4]);
 
 impl Bias for ZeroBias {
-    fn try_bias(
-        &self,
-        _: (&Positions, usize),
-        _: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_bias(&self, _: Tokens, _: Tokens) -> Result<Tensor<4>, PositionError> {
         Zeros::of(self.0)
     }
 }

@@ -5,8 +5,8 @@ use burn::nn::{Linear, LinearConfig};
 use burn::tensor::activation::{log_sigmoid, softplus};
 use burn::tensor::{Device, Distribution, Tensor, TensorData};
 use pe_burn::{
-    Bias, Embed, ForgetGate, Layout, PositionError, Positional, Positions, Rotate, RotateByRows,
-    ScoreBias, Spectrum, WeightBias,
+    Bias, Embed, ForgetGate, Heads, Layout, PositionError, Positional, Positions, Rotate,
+    RotateByRows, ScoreBias, Spectrum, ToTurn, Tokens, Turned, WeightBias,
 };
 
 use super::formula::{Formula, Pair};
@@ -33,8 +33,8 @@ fn of_positions(
 
 /// The positions of the queries minus those of the keys, `[1 or batch, 1, queries, keys]`.
 fn distances(
-    (queries, count): (&Positions, usize),
-    (keys, of_keys): (&Positions, usize),
+    (queries, count): Tokens,
+    (keys, of_keys): Tokens,
     device: &Device,
 ) -> Result<Tensor<4>, PositionError> {
     let queries = of_positions(queries, count, 1, device, |id, _| id as f64)?;
@@ -89,11 +89,7 @@ impl Formula for ByRows {
 pub struct ByHand;
 
 impl Rotate for ByHand {
-    fn try_rotate_sides(
-        &self,
-        queries: Option<(Tensor<4>, &Positions)>,
-        keys: Option<(Tensor<4>, &Positions)>,
-    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+    fn try_rotate_sides(&self, queries: ToTurn, keys: ToTurn) -> Result<Turned, PositionError> {
         let side = |(x, positions): (Tensor<4>, &Positions)| {
             let ([_, _, seq, width], device) = (x.dims(), x.device());
             let pairs = width / 2;
@@ -128,11 +124,7 @@ impl Formula for ByHand {
 pub struct AfterSoftmax;
 
 impl WeightBias for AfterSoftmax {
-    fn try_weight_bias(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_weight_bias(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError> {
         let device = Device::flex();
         let factors: Vec<f32> = (1..=HEADS).map(|head| 0.1 * head as f32).collect();
         let factors = Tensor::<1>::from_floats(&factors[..], &device).reshape([1, HEADS, 1, 1]);
@@ -157,11 +149,7 @@ impl Formula for AfterSoftmax {
 pub struct Ramp;
 
 impl Bias for Ramp {
-    fn try_bias(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_bias(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError> {
         let device = Device::flex();
         let slopes: Vec<f32> = (1..=HEADS).map(|head| -0.1 * head as f32).collect();
         let slopes = Tensor::<1>::from_floats(&slopes[..], &device).reshape([1, HEADS, 1, 1]);
@@ -188,8 +176,8 @@ pub struct Content;
 impl ScoreBias for Content {
     fn try_score_bias(
         &self,
-        (q, queries): (&Tensor<4>, &Positions),
-        (k, keys): (&Tensor<4>, &Positions),
+        (q, queries): Heads,
+        (k, keys): Heads,
     ) -> Result<Tensor<4>, PositionError> {
         let counts = [q, k].map(|x| x.dims()[2]);
         let distances = distances((queries, counts[0]), (keys, counts[1]), &q.device())?;
@@ -361,11 +349,7 @@ impl Rotate for Pope {
         2 * d_head
     }
 
-    fn try_rotate_sides(
-        &self,
-        queries: Option<(Tensor<4>, &Positions)>,
-        keys: Option<(Tensor<4>, &Positions)>,
-    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
+    fn try_rotate_sides(&self, queries: ToTurn, keys: ToTurn) -> Result<Turned, PositionError> {
         let queries = queries.map(|side| self.side(side, None)).transpose()?;
         let keys = keys.map(|side| self.side(side, Some(self.delta.val())));
         Ok([queries, keys.transpose()?])

@@ -6,19 +6,14 @@ use alloc::vec::Vec;
 use burn::tensor::{Distribution, FloatDType, TensorData};
 
 use crate::Positions;
-use crate::testing::{refusal, values};
+use crate::testing::{refused, values};
 
 #[test]
 fn sizes_of_0_are_refused() {
-    let error = |config: CopeConfig| refusal(config.try_init(&Device::flex()));
-    assert_eq!(
-        error(CopeConfig::new(0)),
-        "d_head must be at least 1; got 0"
-    );
-    assert_eq!(
-        error(CopeConfig::new(4).with_positions(0)),
-        "positions must be at least 1; got 0"
-    );
+    refused! {
+        CopeConfig::new(0) => "d_head must be at least 1; got 0",
+        CopeConfig::new(4).with_positions(0) => "positions must be at least 1; got 0",
+    }
 }
 
 /// The kernel in `f32` against the operations in `f64`: bias and gradients, with hidden keys and sums that end, of one set of

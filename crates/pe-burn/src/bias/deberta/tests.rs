@@ -1,40 +1,21 @@
 use super::*;
 
 use crate::Positions;
-use crate::testing::refusal;
+use crate::testing::{refusal, refused};
 
 #[test]
 fn settings_out_of_bounds_are_refused() {
     let config = || DebertaConfig::new(8, 2);
-    for (bad, message) in [
-        (
-            DebertaConfig::new(9, 2),
-            "d_model must be a multiple of the number of heads, 2; got 9",
-        ),
-        (
-            config().with_buckets(Some(5)),
-            "buckets must be even and at least 4; got 5",
-        ),
-        (
-            config().with_buckets(Some(2)),
-            "buckets must be even and at least 4; got 2",
-        ),
-        (
-            config().with_max_distance(129),
+    refused! {
+        DebertaConfig::new(9, 2) => "d_model must be a multiple of the number of heads, 2; got 9",
+        config().with_buckets(Some(5)) => "buckets must be even and at least 4; got 5",
+        config().with_buckets(Some(2)) => "buckets must be even and at least 4; got 2",
+        config().with_max_distance(129) =>
             "max_distance must be at least 130 and at most 1048576; got 129",
-        ),
-        (
-            config().with_buckets(None).with_max_distance(0),
+        config().with_buckets(None).with_max_distance(0) =>
             "max_distance must be at least 1 and at most 1048576; got 0",
-        ),
-        (
-            config()
-                .with_content_to_position(false)
-                .with_position_to_content(false),
+        config().with_content_to_position(false).with_position_to_content(false) =>
             "one of content_to_position and position_to_content must be true",
-        ),
-    ] {
-        assert_eq!(refusal(bad.try_init(&Device::flex())), message);
     }
 }
 

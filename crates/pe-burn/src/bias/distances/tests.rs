@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use burn::tensor::{Bool, Distribution};
 
+use crate::Positions;
 use crate::content::{DebertaConfig, InklingConfig};
 use crate::testing;
 use crate::{HiddenBias, ScoreBias};
@@ -17,7 +18,7 @@ fn values(distances: Distances, device: &Device) -> (Vec<f32>, [usize; 4]) {
     (whole.into_data().iter().collect(), dims)
 }
 
-fn of(queries: (&Positions, usize), keys: (&Positions, usize), device: &Device) -> Distances {
+fn of(queries: Tokens, keys: Tokens, device: &Device) -> Distances {
     let queries = queries.0.lookup(None, queries.1).unwrap();
     let keys = keys.0.lookup(None, keys.1).unwrap();
     Distances::new(&queries, &keys, device).unwrap()
@@ -144,7 +145,7 @@ fn different_batch_sizes_are_refused_and_empty_input_gives_an_empty_bias() {
         Positions::from_starts([1, 2]),
         Positions::from_starts([1, 2, 3]),
     );
-    let none = |_: Distances, _: &Lookup| unreachable!("no pair");
+    let none = |_: &Distances| unreachable!("no pair");
     let error =
         Distances::bias((&two, 1), (&three, 1), 4, (&device, DType::F32), none).unwrap_err();
     assert_eq!(

@@ -8,52 +8,41 @@ use alloc::vec::Vec;
 
 use burn::module::{Initializer, Module, Param};
 use burn::tensor::{Bool, Device, Tensor, TensorData};
-use serde::{Deserialize, Serialize};
 
 use super::window::{Cells, cells, check_window};
 use crate::backend::memory::check_room;
-use crate::bias::ScoreBias;
-use crate::bias::content::{Sizes, pick, score_bias};
+use crate::bias::content::{pick, score_bias};
 use crate::bias::table::zeros;
+use crate::bias::{Heads, ScoreBias};
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::{CheckpointError, parameter};
-use crate::error::{PositionError, check_size, module};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_size};
 use crate::interpolate::linear;
-use crate::positions::{Axes, Positions};
-use crate::sizes::SchemeConfig;
-use crate::tensor::{dequantized, indices_in};
+use crate::tensor::{dequantized, indices_in, matrix};
 
-/// The configuration of a [`DecomposedRelativeBias`].
-///
-/// As data (JSON, TOML) `d_head` and `window` are required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct DecomposedRelativeBiasConfig {
-    /// The width of a head, at least 1.
-    pub d_head: usize,
-    /// The height and the width of the grid that the tables are for, at least 1 each: the larger one of
-    /// queries and keys.
-    pub window: [usize; 2],
+config! {
+    /// The configuration of a [`DecomposedRelativeBias`].
+    ///
+    /// As data (JSON, TOML) `d_head` and `window` are required, and an unknown field is an error.
+    pub struct DecomposedRelativeBiasConfig {
+        /// The width of a head, at least 1.
+        d_head: usize,
+        /// The height and the width of the grid that the tables are for, at least 1 each: the larger one of
+        /// queries and keys.
+        window: [usize; 2],
+    }
+
+    /// Tables for heads of width `d_head` and a grid of `[height, width]`; every option at its default.
+    new;
+
     /// The initial vectors. Default: zeros, as in SAM.
-    #[serde(default = "crate::bias::table::zeros")]
-    pub init: Initializer,
+    init: Initializer = zeros(),
+    /// Sets the initial vectors.
+    with_init;
 }
 
 impl DecomposedRelativeBiasConfig {
-    /// Tables for heads of width `d_head` and a grid of `[height, width]`; every option at its default.
-    pub fn new(d_head: usize, window: [usize; 2]) -> Self {
-        Self {
-            d_head,
-            window,
-            init: zeros(),
-        }
-    }
-
-    /// Sets the initial vectors.
-    pub fn with_init(self, init: Initializer) -> Self {
-        Self { init, ..self }
-    }
-
     /// Builds the module on `device`.
     ///
     /// # Errors
@@ -61,15 +50,13 @@ impl DecomposedRelativeBiasConfig {
     /// [`PositionError::Number`] for a `d_head` of 0 and for a window that is out of bounds,
     /// [`TooLarge`](PositionError::TooLarge) when a table does not fit into memory.
     pub fn try_init(&self, device: &Device) -> Result<DecomposedRelativeBias, PositionError> {
-        let [rows, columns] = self.shapes()?.map(|shape| {
-            let [entries, d_head] = shape;
-            self.init
-                .init_with(shape, Some(entries), Some(d_head), device)
-        });
+        let tables = self.shapes()?;
+        let [rows, columns] = tables.map(|shape| matrix(&self.init, shape, device));
+        let config = self.clone();
         Ok(DecomposedRelativeBias {
             rows,
             columns,
-            config: self.clone(),
+            config,
         })
     }
 
@@ -105,10 +92,11 @@ impl DecomposedRelativeBiasConfig {
         };
         let rows = table("h", rows, "2 height − 1 of the window, and d_head")?;
         let columns = table("w", columns, "2 width − 1 of the window, and d_head")?;
+        let config = self.clone();
         Ok(DecomposedRelativeBias {
             rows,
             columns,
-            config: self.clone(),
+            config,
         })
     }
 
@@ -120,12 +108,6 @@ impl DecomposedRelativeBiasConfig {
             check_room::<f32>(2 * side - 1, self.d_head)?;
         }
         Ok(self.window.map(|side| [2 * side - 1, self.d_head]))
-    }
-}
-
-impl SchemeConfig for DecomposedRelativeBiasConfig {
-    fn axes(&self) -> Option<Axes> {
-        Some(Axes::HEIGHT_WIDTH)
     }
 }
 
@@ -181,15 +163,8 @@ pub struct DecomposedRelativeBias {
 }
 
 impl ScoreBias for DecomposedRelativeBias {
-    fn try_score_bias(
-        &self,
-        queries: (&Tensor<4>, &Positions),
-        keys: (&Tensor<4>, &Positions),
-    ) -> Result<Tensor<4>, PositionError> {
-        let sizes = Sizes {
-            heads: None,
-            d_head: self.config.d_head,
-        };
+    fn try_score_bias(&self, queries: Heads, keys: Heads) -> Result<Tensor<4>, PositionError> {
+        let sizes = (None, self.config.d_head);
         let device = self.rows.lazy_device();
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (_, k_at)]| {
             let device = device.clone().without_autodiff();

@@ -5,59 +5,42 @@ use std::path::Path;
 
 use burn::module::Initializer;
 use burn::tensor::Device;
-use serde::{Deserialize, Serialize};
 
 use super::table::{Entries, Table, TableBias, TableConfig};
 use crate::bias::table::zeros;
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::CheckpointError;
-use crate::error::{PositionError, init};
+use crate::config::{config, init};
+use crate::error::PositionError;
 
-/// The configuration of a [`LevitRelativeBias`].
-///
-/// As data (JSON, TOML) `heads` and `window` are required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LevitRelativeBiasConfig {
-    /// The number of heads, at least 1.
-    pub heads: usize,
-    /// The height and the width of the keys' grid, at least 1 each.
-    pub window: [usize; 2],
+config! {
+    /// The configuration of a [`LevitRelativeBias`].
+    ///
+    /// As data (JSON, TOML) `heads` and `window` are required, and an unknown field is an error.
+    pub struct LevitRelativeBiasConfig {
+        /// The number of heads, at least 1.
+        heads: usize,
+        /// The height and the width of the keys' grid, at least 1 each.
+        window: [usize; 2],
+    }
+
+    /// The biases of a number of heads for a grid of `[height, width]`; every option at its default.
+    new;
+
     /// How many times as coarse the grid of the queries is, at least 1: 2 in the layers of LeViT that
     /// halve the image. Query (y, x) is then at row `stride · y` and column `stride · x` of the keys'
     /// grid. Default: 1.
-    #[serde(default = "default_stride")]
-    pub stride: usize,
-    /// The initial biases. Default: zeros, as in LeViT.
-    #[serde(default = "crate::bias::table::zeros")]
-    pub init: Initializer,
-}
+    stride: usize = 1,
+    /// Sets how many times as coarse the grid of the queries is.
+    with_stride;
 
-fn default_stride() -> usize {
-    1
+    /// The initial biases. Default: zeros, as in LeViT.
+    init: Initializer = zeros(),
+    /// Sets the initial biases.
+    with_init;
 }
 
 impl LevitRelativeBiasConfig {
-    /// The biases of a number of heads for a grid of `[height, width]`; every option at its default.
-    pub fn new(heads: usize, window: [usize; 2]) -> Self {
-        Self {
-            heads,
-            window,
-            stride: default_stride(),
-            init: zeros(),
-        }
-    }
-
-    /// Sets how many times as coarse the grid of the queries is.
-    pub fn with_stride(self, stride: usize) -> Self {
-        Self { stride, ..self }
-    }
-
-    /// Sets the initial biases.
-    pub fn with_init(self, init: Initializer) -> Self {
-        Self { init, ..self }
-    }
-
     /// Builds the module on `device`.
     ///
     /// # Errors

@@ -5,44 +5,35 @@ use std::path::Path;
 
 use burn::module::Initializer;
 use burn::tensor::Device;
-use serde::{Deserialize, Serialize};
 
 use super::table::{Entries, Resize, Table, TableBias, TableConfig};
 use crate::bias::table::small;
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::CheckpointError;
-use crate::error::{PositionError, init};
+use crate::config::{config, init};
+use crate::error::PositionError;
 
-/// The configuration of a [`SwinRelativeBias`].
-///
-/// As data (JSON, TOML) `heads` and `window` are required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SwinRelativeBiasConfig {
-    /// The number of heads, at least 1.
-    pub heads: usize,
-    /// The height and the width of a window in tokens, at least 1 each.
-    pub window: [usize; 2],
+config! {
+    /// The configuration of a [`SwinRelativeBias`].
+    ///
+    /// As data (JSON, TOML) `heads` and `window` are required, and an unknown field is an error.
+    pub struct SwinRelativeBiasConfig {
+        /// The number of heads, at least 1.
+        heads: usize,
+        /// The height and the width of a window in tokens, at least 1 each.
+        window: [usize; 2],
+    }
+
+    /// The table of a number of heads for a window of `[height, width]`; every option at its default.
+    new;
+
     /// The initial biases. Default: N(0, 0.02).
-    #[serde(default = "crate::bias::table::small")]
-    pub init: Initializer,
+    init: Initializer = small(),
+    /// Sets the initial biases.
+    with_init;
 }
 
 impl SwinRelativeBiasConfig {
-    /// The table of a number of heads for a window of `[height, width]`; every option at its default.
-    pub fn new(heads: usize, window: [usize; 2]) -> Self {
-        Self {
-            heads,
-            window,
-            init: small(),
-        }
-    }
-
-    /// Sets the initial biases.
-    pub fn with_init(self, init: Initializer) -> Self {
-        Self { init, ..self }
-    }
-
     /// Builds the module on `device`.
     ///
     /// # Errors

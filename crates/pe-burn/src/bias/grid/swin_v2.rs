@@ -11,7 +11,6 @@ use burn::module::Param;
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::activation::{relu, sigmoid};
 use burn::tensor::{DType, Device, Tensor, TensorData};
-use serde::{Deserialize, Serialize};
 
 use super::window::{Pairs, check_window, offsets};
 use crate::backend::memory::check_room;
@@ -20,60 +19,39 @@ use crate::bias::distances::of_pairs;
 use crate::bias::table::gather;
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::{CheckpointError, parameter, tensor};
-use crate::error::{PositionError, check_size, module};
-use crate::positions::{Axes, Positions};
-use crate::sizes::SchemeConfig;
+use crate::config::{config, module};
+use crate::error::{PositionError, check_size};
+use crate::positions::Tokens;
 use crate::tensor::dequantized;
 
-/// The configuration of a [`SwinV2RelativeBias`].
-///
-/// As data (JSON, TOML) `heads` and `window` are required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SwinV2RelativeBiasConfig {
-    /// The number of heads, at least 1.
-    pub heads: usize,
-    /// The height and the width of the model's windows in tokens, at least 1 each.
-    pub window: [usize; 2],
+config! {
+    /// The configuration of a [`SwinV2RelativeBias`].
+    ///
+    /// As data (JSON, TOML) `heads` and `window` are required, and an unknown field is an error.
+    pub struct SwinV2RelativeBiasConfig {
+        /// The number of heads, at least 1.
+        heads: usize,
+        /// The height and the width of the model's windows in tokens, at least 1 each.
+        window: [usize; 2],
+    }
+
+    /// The bias of a number of heads, trained in windows of `[height, width]`; every option at its default.
+    new;
+
     /// The window of the model that this one was trained further from, as `pretrained_window_sizes` of a
     /// checkpoint has it for each stage: offsets are divided by it and not by `window`. Default: none, as
     /// 0 is there.
-    #[serde(default)]
-    pub pretrained_window: Option<[usize; 2]>,
-    /// The hidden width of the network, at least 1. Default: 512.
-    #[serde(default = "default_hidden")]
-    pub hidden: usize,
-}
+    pretrained_window: Option<[usize; 2]> = None,
+    /// Sets the window that offsets are divided by.
+    with_pretrained_window: [usize; 2];
 
-fn default_hidden() -> usize {
-    512
+    /// The hidden width of the network, at least 1. Default: 512.
+    hidden: usize = 512,
+    /// Sets the hidden width of the network.
+    with_hidden;
 }
 
 impl SwinV2RelativeBiasConfig {
-    /// The bias of a number of heads, trained in windows of `[height, width]`; every option at its default.
-    pub fn new(heads: usize, window: [usize; 2]) -> Self {
-        Self {
-            heads,
-            window,
-            pretrained_window: None,
-            hidden: default_hidden(),
-        }
-    }
-
-    /// Sets the window that offsets are divided by.
-    pub fn with_pretrained_window(self, window: [usize; 2]) -> Self {
-        let pretrained_window = Some(window);
-        Self {
-            pretrained_window,
-            ..self
-        }
-    }
-
-    /// Sets the hidden width of the network.
-    pub fn with_hidden(self, hidden: usize) -> Self {
-        Self { hidden, ..self }
-    }
-
     /// Builds the module on `device`.
     ///
     /// # Errors
@@ -134,12 +112,6 @@ impl SwinV2RelativeBiasConfig {
             Some(window) => check_window("pretrained_window", window, self.heads),
             None => Ok(()),
         }
-    }
-}
-
-impl SchemeConfig for SwinV2RelativeBiasConfig {
-    fn axes(&self) -> Option<Axes> {
-        Some(Axes::HEIGHT_WIDTH)
     }
 }
 
@@ -211,11 +183,7 @@ impl SwinV2RelativeBias {
 }
 
 impl Bias for SwinV2RelativeBias {
-    fn try_bias(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_bias(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError> {
         let weight = dequantized(self.inner.weight.val());
         let (device, own) = (weight.device(), weight.dtype());
         let heads = self.config.heads;

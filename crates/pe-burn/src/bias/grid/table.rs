@@ -17,10 +17,9 @@ use crate::bias::distances::of_pairs;
 use crate::bias::table::{check_table, gather};
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::{CheckpointError, parameter};
-use crate::display::one_line;
+use crate::config::one_line;
 use crate::error::{PositionError, check_size};
-use crate::positions::{Axes, Positions};
-use crate::sizes::SchemeConfig;
+use crate::positions::Tokens;
 use crate::tensor::dequantized;
 
 /// The configuration of a [`TableBias`].
@@ -30,12 +29,6 @@ pub trait TableConfig: Clone + Debug + Send + Sync + 'static {
 
     /// What the table is like.
     fn table(&self) -> Table<'_>;
-}
-
-impl<C: TableConfig> SchemeConfig for C {
-    fn axes(&self) -> Option<Axes> {
-        Some(Axes::HEIGHT_WIDTH)
-    }
 }
 
 /// A [`TableConfig`] whose table can be fitted to another window: one with [`Entries::Offsets`].
@@ -212,11 +205,7 @@ impl<C: Resize> TableBias<C> {
 }
 
 impl<C: TableConfig> Bias for TableBias<C> {
-    fn try_bias(
-        &self,
-        queries: (&Positions, usize),
-        keys: (&Positions, usize),
-    ) -> Result<Tensor<4>, PositionError> {
+    fn try_bias(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError> {
         let table = self.table()?;
         let weight = dequantized(self.weight.val());
         let own = (&weight.device(), weight.dtype());

@@ -9,49 +9,36 @@ use burn::module::{Initializer, Module, Param};
 use burn::tensor::module::conv2d;
 use burn::tensor::ops::ConvOptions;
 use burn::tensor::{Device, Tensor};
-use serde::{Deserialize, Serialize};
 
 use super::input;
 use crate::backend::memory::check_room;
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::{CheckpointError, parameter};
+use crate::config::{config, module};
 use crate::embed::Embed;
-use crate::error::{PositionError, check_number, check_size, module};
-use crate::positions::{Axes, Positions};
-use crate::sizes::SchemeConfig;
+use crate::error::{PositionError, check_number, check_size};
+use crate::positions::Positions;
 use crate::tensor::{cast, dequantized};
 
-/// The configuration of a [`PositionalEncodingGenerator`].
-///
-/// As data (JSON, TOML) only `d_model` is required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PositionalEncodingGeneratorConfig {
-    /// The width of the embeddings, at least 1.
-    pub d_model: usize,
-    /// The height and the width of what the convolution sees, an odd number. Default: 3.
-    #[serde(default = "default_kernel")]
-    pub kernel: usize,
-}
+config! {
+    /// The configuration of a [`PositionalEncodingGenerator`].
+    ///
+    /// As data (JSON, TOML) only `d_model` is required, and an unknown field is an error.
+    pub struct PositionalEncodingGeneratorConfig {
+        /// The width of the embeddings, at least 1.
+        d_model: usize,
+    }
 
-fn default_kernel() -> usize {
-    3
+    /// A convolution of 3 × 3 for embeddings of width `d_model`.
+    new;
+
+    /// The height and the width of what the convolution sees, an odd number. Default: 3.
+    kernel: usize = 3,
+    /// Sets the height and the width of what the convolution sees.
+    with_kernel;
 }
 
 impl PositionalEncodingGeneratorConfig {
-    /// A convolution of 3 × 3 for embeddings of width `d_model`.
-    pub fn new(d_model: usize) -> Self {
-        Self {
-            d_model,
-            kernel: default_kernel(),
-        }
-    }
-
-    /// Sets the height and the width of what the convolution sees.
-    pub fn with_kernel(self, kernel: usize) -> Self {
-        Self { kernel, ..self }
-    }
-
     /// Builds the module on `device`. Weight and bias start as those of a convolution do in PyTorch: uniform
     /// within ± 1/kernel.
     ///
@@ -108,12 +95,6 @@ impl PositionalEncodingGeneratorConfig {
         let places = self.kernel.saturating_mul(self.kernel);
         check_room::<f32>(self.d_model, places)?;
         Ok([self.d_model, 1, self.kernel, self.kernel])
-    }
-}
-
-impl SchemeConfig for PositionalEncodingGeneratorConfig {
-    fn axes(&self) -> Option<Axes> {
-        Some(Axes::HEIGHT_WIDTH)
     }
 }
 

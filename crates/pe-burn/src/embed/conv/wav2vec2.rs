@@ -11,66 +11,45 @@ use burn::module::{Initializer, Module, Param};
 use burn::tensor::module::conv1d;
 use burn::tensor::ops::ConvOptions;
 use burn::tensor::{Device, Tensor};
-use serde::{Deserialize, Serialize};
 
 use super::input;
 use crate::backend::memory::check_room;
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::{CheckpointError, parameter, tensor};
+use crate::config::{config, module};
 use crate::embed::Embed;
-use crate::error::{PositionError, check_size, module};
+use crate::error::{PositionError, check_size};
 use crate::positions::Positions;
-use crate::sizes::SchemeConfig;
 use crate::tensor::{cast, dequantized};
 
 /// The positions that the convolution can take, for errors.
 const NEEDS: &str =
     "tokens in order from position 0 on, as Positions::default() or a padding mask gives them";
 
-/// The configuration of a [`Wav2Vec2PositionalConv`].
-///
-/// As data (JSON, TOML) only `d_model` is required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Wav2Vec2PositionalConvConfig {
-    /// The width of the embeddings, a multiple of `groups`.
-    pub d_model: usize,
+config! {
+    /// The configuration of a [`Wav2Vec2PositionalConv`].
+    ///
+    /// As data (JSON, TOML) only `d_model` is required, and an unknown field is an error.
+    pub struct Wav2Vec2PositionalConvConfig {
+        /// The width of the embeddings, a multiple of `groups`.
+        d_model: usize,
+    }
+
+    /// The convolution of wav2vec 2.0 for embeddings of width `d_model`; every option at its default.
+    new;
+
     /// The number of tokens that the convolution sees, at least 1. Default: 128.
-    #[serde(default = "default_kernel")]
-    pub kernel: usize,
+    kernel: usize = 128,
+    /// Sets the number of tokens that the convolution sees.
+    with_kernel;
+
     /// The number of groups of columns that do not see each other, at least 1. Default: 16.
-    #[serde(default = "default_groups")]
-    pub groups: usize,
-}
-
-fn default_kernel() -> usize {
-    128
-}
-
-fn default_groups() -> usize {
-    16
+    groups: usize = 16,
+    /// Sets the number of groups of columns.
+    with_groups;
 }
 
 impl Wav2Vec2PositionalConvConfig {
-    /// The convolution of wav2vec 2.0 for embeddings of width `d_model`; every option at its default.
-    pub fn new(d_model: usize) -> Self {
-        Self {
-            d_model,
-            kernel: default_kernel(),
-            groups: default_groups(),
-        }
-    }
-
-    /// Sets the number of tokens that the convolution sees.
-    pub fn with_kernel(self, kernel: usize) -> Self {
-        Self { kernel, ..self }
-    }
-
-    /// Sets the number of groups of columns.
-    pub fn with_groups(self, groups: usize) -> Self {
-        Self { groups, ..self }
-    }
-
     /// Builds the module on `device`. The weight starts at N(0, 4/(kernel · d_model)) and the bias at 0, as
     /// in wav2vec 2.0.
     ///
@@ -178,8 +157,6 @@ impl Wav2Vec2PositionalConvConfig {
         Ok([self.d_model, width, self.kernel])
     }
 }
-
-impl SchemeConfig for Wav2Vec2PositionalConvConfig {}
 
 module!(Wav2Vec2PositionalConvConfig => Wav2Vec2PositionalConv { d_model, kernel, groups });
 

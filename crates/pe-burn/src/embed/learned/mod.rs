@@ -17,11 +17,11 @@ use serde::{Deserialize, Serialize};
 use super::{Embed, InputScale, add, check_dropout, lookup};
 use crate::backend::Addend;
 use crate::backend::memory::check_room;
-use crate::error::{PositionError, check_size, module};
+use crate::config::{config, module};
+use crate::error::{PositionError, check_size};
 use crate::positions::{Lookup, Positions, Rows};
-use crate::sizes::{ModelSizes, SchemeConfig};
 use crate::spectrum::{DEFAULT_BASE, Spectrum};
-use crate::tensor::{cast, changed, compute_dtype, dequantized, ids_on, indices_in};
+use crate::tensor::{cast, changed, compute_dtype, dequantized, ids_on, indices_in, matrix};
 
 /// What the rows of a learned table start as.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,80 +43,49 @@ impl Default for TableInit {
     }
 }
 
-/// The configuration of a [`LearnedPositionalEmbedding`].
-///
-/// As data (JSON, TOML) only `d_model` and `max_len` are required, and an unknown field is an
-/// error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LearnedPositionalEmbeddingConfig {
-    /// The width of the embeddings, at least 1.
-    pub d_model: usize,
-    /// The number of positions, at least 1. It is a hard limit: there is no row past it.
-    pub max_len: usize,
+config! {
+    /// The configuration of a [`LearnedPositionalEmbedding`].
+    ///
+    /// As data (JSON, TOML) only `d_model` and `max_len` are required, and an unknown field is an
+    /// error.
+    pub struct LearnedPositionalEmbeddingConfig {
+        /// The width of the embeddings, at least 1.
+        d_model: usize,
+        /// The number of positions, at least 1. It is a hard limit: there is no row past it.
+        max_len: usize,
+    }
+
+    /// `max_len` trainable rows of width `d_model`; every option at its default.
+    new;
+
     /// What the rows start as. Default: N(0, 0.02), for token embeddings that start as small. Burn's
     /// `Embedding` starts at N(0, 1), and beside it the default has little effect: then start the
     /// table at N(0, 1) too.
-    #[serde(default)]
-    pub init: TableInit,
+    init: TableInit = TableInit::default(),
+    /// Sets what the rows start as: a [`TableInit`] or one of Burn's initializers.
+    with_init: impl Into<TableInit>;
+
     /// The probability, in `[0, 1)`, of zeroing an entry of the sum in training. Default: 0.
-    #[serde(default)]
-    pub dropout: f64,
+    dropout: f64 = 0.0,
+    /// Sets the dropout probability, in `[0, 1)`.
+    with_dropout;
+
     /// The factor of the input. Default: none.
-    #[serde(default)]
-    pub input_scale: InputScale,
+    input_scale: InputScale = InputScale::default(),
+    /// Sets the factor of the input.
+    with_input_scale;
+
     /// The row that padded tokens use. Default: none; they use the row of position 0.
     ///
     /// As in fairseq and RoBERTa: this row starts as zeros and is never trained, and position `p`
     /// uses row `padding_index + 1 + p`. The table has `max_len + padding_index + 1` rows, of which
     /// those before the padding row are never used.
-    #[serde(default)]
-    pub padding_index: Option<usize>,
+    padding_index: Option<usize> = None,
+    /// Sets the row that padded tokens use.
+    with_padding_index: usize;
 }
 
 impl LearnedPositionalEmbeddingConfig {
-    /// `max_len` trainable rows of width `d_model`; every option at its default.
-    pub fn new(d_model: usize, max_len: usize) -> Self {
-        Self {
-            d_model,
-            max_len,
-            init: TableInit::default(),
-            dropout: 0.0,
-            input_scale: InputScale::default(),
-            padding_index: None,
-        }
-    }
-
-    /// Sets what the rows start as: a [`TableInit`] or one of Burn's initializers.
-    pub fn with_init(self, init: impl Into<TableInit>) -> Self {
-        Self {
-            init: init.into(),
-            ..self
-        }
-    }
-
-    /// Sets the dropout probability, in `[0, 1)`.
-    pub fn with_dropout(self, dropout: f64) -> Self {
-        Self { dropout, ..self }
-    }
-
-    /// Sets the factor of the input.
-    pub fn with_input_scale(self, input_scale: InputScale) -> Self {
-        Self {
-            input_scale,
-            ..self
-        }
-    }
-
-    /// Sets the row that padded tokens use.
-    pub fn with_padding_index(self, padding_index: usize) -> Self {
-        let padding_index = Some(padding_index);
-        Self {
-            padding_index,
-            ..self
-        }
-    }
-
     /// Builds the module on `device`. The table is made when it is first used, as Burn's parameters
     /// are, unless it starts as a sinusoid or has a padding row.
     ///
@@ -158,7 +127,7 @@ impl LearnedPositionalEmbeddingConfig {
         let shape = [offset + self.max_len, self.d_model];
         match &self.init {
             TableInit::Values(values) => {
-                let table = values.init_with(shape, Some(shape[0]), Some(shape[1]), device);
+                let table = matrix(values, shape, device);
                 let Some(index) = self.padding_index else {
                     return Ok(table);
                 };
@@ -175,12 +144,6 @@ impl LearnedPositionalEmbeddingConfig {
                 Ok(Param::from_data(TensorData::new(rows, shape), device))
             }
         }
-    }
-}
-
-impl SchemeConfig for LearnedPositionalEmbeddingConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.d_model, sizes.max_len))
     }
 }
 

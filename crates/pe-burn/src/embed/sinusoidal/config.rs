@@ -6,12 +6,12 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::config;
 use crate::embed::InputScale;
 use crate::error::{PositionError, check_finite};
 use crate::layout::Layout;
 use crate::positions::{Axes, AxisFrequencies, PairOrder};
-use crate::sizes::{ModelSizes, SchemeConfig};
-use crate::spectrum::buffer::default_max_len;
+use crate::spectrum::buffer::DEFAULT_MAX_LEN;
 use crate::spectrum::{Formula, Spectrum};
 
 /// The factor of the encoding.
@@ -41,119 +41,76 @@ pub enum LengthLimit {
     Error,
 }
 
-/// The configuration of a [`SinusoidalPositionalEncoding`](super::SinusoidalPositionalEncoding).
-///
-/// As data (JSON, TOML) only `d_model` is required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct SinusoidalPositionalEncodingConfig {
-    /// The width of the embeddings, at least 1. Odd is fine: the last cosine is left out.
-    pub d_model: usize,
+config! {
+    /// The configuration of a [`SinusoidalPositionalEncoding`](super::SinusoidalPositionalEncoding).
+    ///
+    /// As data (JSON, TOML) only `d_model` is required, and an unknown field is an error.
+    pub struct SinusoidalPositionalEncodingConfig {
+        /// The width of the embeddings, at least 1. Odd is fine: the last cosine is left out.
+        d_model: usize,
+    }
+
+    /// The paper's encoding for embeddings of width `d_model`; every option at its default.
+    new;
+
     /// The number of rows that the buffer starts with; it grows when it is used past them. Default:
     /// 5000.
-    #[serde(default = "default_max_len")]
-    pub max_len: usize,
+    max_len: usize = DEFAULT_MAX_LEN,
+    /// Sets the number of rows that the buffer starts with, at least 1.
+    with_max_len;
+
     /// The formula of the frequencies: the paper's with any base, that of another library (to use
     /// weights that it trained), or a range of wavelengths. Default: the paper's, base 10 000.
-    #[serde(default)]
-    pub formula: Formula,
+    formula: Formula = Formula::default(),
+    /// Sets the formula of the frequencies; a number is the base of the paper's.
+    with_formula: impl Into<Formula>;
+
     /// Which column holds which sine and cosine. Default: that of the formula, interleaved for the
     /// paper's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub layout: Option<Layout>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    layout: Option<Layout> = None,
+    /// Sets which column holds which sine and cosine, in place of the layout of the formula.
+    with_layout: Layout;
+
     /// The axes that share the columns, each with frequencies of its own and its columns in a row.
     /// Default: none, positions are on a line.
     ///
     /// The formula applies to the columns of one axis. Without widths, each of `a` axes has an encoding of
     /// width 2⌈d_model/2a⌉. Together these may be more columns than `d_model`. Then the last ones are left
     /// out; every axis must keep at least one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub axes: Option<Axes>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    axes: Option<Axes> = None,
+    /// Sets the axes that share the columns, for images, video and coordinates of any kind: see
+    /// [`forward_grid`](super::SinusoidalPositionalEncoding::forward_grid).
+    with_axes: Axes;
+
     /// The probability, in `[0, 1)`, of zeroing an entry of the sum in training. Default: 0.
-    #[serde(default)]
-    pub dropout: f64,
+    dropout: f64 = 0.0,
+    /// Sets the dropout probability, in `[0, 1)`.
+    with_dropout;
+
     /// The factor of the input. Default: none.
-    #[serde(default)]
-    pub input_scale: InputScale,
+    input_scale: InputScale = InputScale::default(),
+    /// Sets the factor of the input.
+    with_input_scale;
+
     /// The factor of the encoding. Default: `Gain::Fixed(1.0)`.
-    #[serde(default)]
-    pub gain: Gain,
+    gain: Gain = Gain::default(),
+    /// Sets the factor of the encoding.
+    with_gain;
+
     /// Whether positions from `max_len` on are encoded or refused. Default: encoded.
-    #[serde(default)]
-    pub length_limit: LengthLimit,
+    length_limit: LengthLimit = LengthLimit::default(),
+    /// Sets what happens at positions from `max_len` on.
+    with_length_limit;
 }
 
 impl SinusoidalPositionalEncodingConfig {
-    /// The paper's encoding for embeddings of width `d_model`; every option at its default.
-    pub fn new(d_model: usize) -> Self {
-        Self {
-            d_model,
-            max_len: default_max_len(),
-            formula: Formula::default(),
-            layout: None,
-            axes: None,
-            dropout: 0.0,
-            input_scale: InputScale::default(),
-            gain: Gain::default(),
-            length_limit: LengthLimit::default(),
-        }
-    }
-
-    /// Sets the number of rows that the buffer starts with, at least 1.
-    pub fn with_max_len(self, max_len: usize) -> Self {
-        Self { max_len, ..self }
-    }
-
     /// Sets the base of the wavelengths, finite and greater than 1.
     ///
     /// Short for `with_formula(Formula::Paper { base })`.
     pub fn with_base(self, base: f64) -> Self {
         self.with_formula(base)
-    }
-
-    /// Sets the formula of the frequencies; a number is the base of the paper's.
-    pub fn with_formula(self, formula: impl Into<Formula>) -> Self {
-        let formula = formula.into();
-        Self { formula, ..self }
-    }
-
-    /// Sets which column holds which sine and cosine, in place of the layout of the formula.
-    pub fn with_layout(self, layout: Layout) -> Self {
-        let layout = Some(layout);
-        Self { layout, ..self }
-    }
-
-    /// Sets the axes that share the columns, for images, video and coordinates of any kind: see
-    /// [`forward_grid`](super::SinusoidalPositionalEncoding::forward_grid).
-    pub fn with_axes(self, axes: Axes) -> Self {
-        let axes = Some(axes);
-        Self { axes, ..self }
-    }
-
-    /// Sets the dropout probability, in `[0, 1)`.
-    pub fn with_dropout(self, dropout: f64) -> Self {
-        Self { dropout, ..self }
-    }
-
-    /// Sets the factor of the input.
-    pub fn with_input_scale(self, input_scale: InputScale) -> Self {
-        Self {
-            input_scale,
-            ..self
-        }
-    }
-
-    /// Sets the factor of the encoding.
-    pub fn with_gain(self, gain: Gain) -> Self {
-        Self { gain, ..self }
-    }
-
-    /// Sets what happens at positions from `max_len` on.
-    pub fn with_length_limit(self, length_limit: LengthLimit) -> Self {
-        Self {
-            length_limit,
-            ..self
-        }
     }
 
     /// The frequencies of this many columns, with a gain.
@@ -217,15 +174,5 @@ impl SinusoidalPositionalEncodingConfig {
                 Err(PositionError::number("d_model", columns, bound))
             }
         }
-    }
-}
-
-impl SchemeConfig for SinusoidalPositionalEncodingConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.d_model).with_max_len(sizes.max_len))
-    }
-
-    fn axes(&self) -> Option<Axes> {
-        self.axes.clone()
     }
 }

@@ -4,113 +4,58 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use serde::{Deserialize, Serialize};
-
+use crate::config::config;
 use crate::error::PositionError;
 use crate::layout::{Layout, Turn, check_rotary_dim};
 use crate::positions::axes::dealt;
 use crate::positions::{Axes, Axis, AxisFrequencies};
 use crate::rotate::scaling::RopeScaling;
-use crate::sizes::{ModelSizes, SchemeConfig};
-use crate::spectrum::buffer::default_max_len;
-use crate::spectrum::{Spectrum, default_base};
+use crate::spectrum::buffer::DEFAULT_MAX_LEN;
+use crate::spectrum::{DEFAULT_BASE, Spectrum};
 
-/// The configuration of RoPE, a [`RotaryPositionalEncoding`](super::RotaryPositionalEncoding).
-///
-/// As data (JSON, TOML) only `d_head` is required, and an unknown field is an error.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct RotaryPositionalEncodingConfig {
-    /// The width of a head, at least 2.
-    pub d_head: usize,
+config! {
+    /// The configuration of RoPE, a [`RotaryPositionalEncoding`](super::RotaryPositionalEncoding).
+    ///
+    /// As data (JSON, TOML) only `d_head` is required, and an unknown field is an error.
+    pub struct RotaryPositionalEncodingConfig {
+        /// The width of a head, at least 2.
+        d_head: usize,
+    }
+
+    /// The paper's rotation for heads of width `d_head`; every option at its default.
+    new;
+
     /// The number of rows that the buffer starts with; it grows when it is used past them. Default:
     /// 5000.
-    #[serde(default = "default_max_len")]
-    pub max_len: usize,
-    /// The wavelengths go from 2π to 2π · base; finite and greater than 1. Default: 10 000.
-    #[serde(default = "default_base")]
-    pub base: f64,
-    /// Which columns make a pair. Default: interleaved.
-    #[serde(default)]
-    pub layout: Layout,
-    /// The number of columns of a head that are rotated, which are the first ones: even, from 2 to
-    /// `d_head`. Default: all of them, for which `d_head` must be even.
-    #[serde(default)]
-    pub rotary_dim: Option<usize>,
-    /// The scaling of the frequencies for longer inputs. Default: none.
-    #[serde(default)]
-    pub scaling: Option<RopeScaling>,
-    /// The axes that share the pairs. Default: none, positions are on a line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub axes: Option<Axes>,
-    /// The frequencies of the pairs in radians per position, in place of those of `base`; with axes that
-    /// have frequencies of their own, those of each axis. Default: none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub frequencies: Option<Vec<f64>>,
-    /// Whether the angles of each axis are repeated as a whole, as in V-JEPA 2. Default: false.
-    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
-    pub tiled_angles: bool,
-    /// Whether pairs turn the other way, as in nanochat and bunsen. Default: false.
-    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
-    pub opposite: bool,
-}
-
-impl RotaryPositionalEncodingConfig {
-    /// The paper's rotation for heads of width `d_head`; every option at its default.
-    pub fn new(d_head: usize) -> Self {
-        Self {
-            d_head,
-            max_len: default_max_len(),
-            base: default_base(),
-            layout: Layout::default(),
-            rotary_dim: None,
-            scaling: None,
-            axes: None,
-            frequencies: None,
-            tiled_angles: false,
-            opposite: false,
-        }
-    }
-
+    max_len: usize = DEFAULT_MAX_LEN,
     /// Sets the number of rows that the buffer starts with, at least 1.
-    pub fn with_max_len(self, max_len: usize) -> Self {
-        Self { max_len, ..self }
-    }
+    with_max_len;
 
+    /// The wavelengths go from 2π to 2π · base; finite and greater than 1. Default: 10 000.
+    base: f64 = DEFAULT_BASE,
     /// Sets the base of the wavelengths, finite and greater than 1.
-    pub fn with_base(self, base: f64) -> Self {
-        Self { base, ..self }
-    }
+    with_base;
 
+    /// Which columns make a pair. Default: interleaved.
+    layout: Layout = Layout::default(),
     /// Sets which columns make a pair: [`Layout::Interleaved`] for `(0, 1), (2, 3), …`, as in the
     /// paper, GPT-J and Burn; [`Layout::Halves`] for `(0, d/2), (1, d/2 + 1), …`, as in GPT-NeoX,
     /// Llama and Qwen at Hugging Face. Weights for one do not work with the other:
     /// [`convert_heads`](crate::convert_heads) converts them.
-    pub fn with_layout(self, layout: Layout) -> Self {
-        Self { layout, ..self }
-    }
+    with_layout;
 
+    /// The number of columns of a head that are rotated, which are the first ones: even, from 2 to
+    /// `d_head`. Default: all of them, for which `d_head` must be even.
+    rotary_dim: Option<usize> = None,
     /// Sets the number of columns of a head that are rotated.
-    pub fn with_rotary_dim(self, rotary_dim: usize) -> Self {
-        let rotary_dim = Some(rotary_dim);
-        Self { rotary_dim, ..self }
-    }
+    with_rotary_dim: usize;
 
-    /// Sets the scaling of the frequencies for longer inputs.
-    ///
-    /// ```
-    /// use pe_burn::RotaryPositionalEncodingConfig;
-    /// use pe_burn::scaling::Yarn;
-    ///
-    /// // Four times the 32 768 tokens that the model was trained on.
-    /// let config = RotaryPositionalEncodingConfig::new(128).with_scaling(Yarn::new(4.0, 32_768));
-    /// # config.init(&burn::tensor::Device::flex());
-    /// ```
-    pub fn with_scaling(self, scaling: impl Into<RopeScaling>) -> Self {
-        let scaling = Some(scaling.into());
-        Self { scaling, ..self }
-    }
+    /// The scaling of the frequencies for longer inputs. Default: none.
+    scaling: Option<RopeScaling> = None;
 
+    /// The axes that share the pairs. Default: none, positions are on a line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    axes: Option<Axes> = None,
     /// Sets the axes that share the pairs, for images, video and coordinates of any kind. Prefix tokens of
     /// a grid are not rotated (an attention factor scales them like all others).
     ///
@@ -127,9 +72,45 @@ impl RotaryPositionalEncodingConfig {
     /// let q = rope.rotate_queries(q, &positions);
     /// # assert_eq!(q.dims(), [2, 8, 225, 64]);
     /// ```
-    pub fn with_axes(self, axes: Axes) -> Self {
-        let axes = Some(axes);
-        Self { axes, ..self }
+    with_axes: Axes;
+
+    /// The frequencies of the pairs in radians per position, in place of those of `base`; with axes that
+    /// have frequencies of their own, those of each axis. Default: none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frequencies: Option<Vec<f64>> = None;
+
+    /// Whether the angles of each axis are repeated as a whole, as in V-JEPA 2. Default: false.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    tiled_angles: bool = false,
+    /// Repeats the angles of each axis as a whole, for the weights of V-JEPA 2 alone: column `c` of the `2n`
+    /// columns of an axis turns by angle `c mod n`, so that the two columns of a pair turn by angles of
+    /// different pairs. That is no rotation: it cannot be inverted, and products do not depend on the distance
+    /// alone. Its authors' code does so, and their models are trained with it.
+    with_tiled_angles;
+
+    /// Whether pairs turn the other way, as in nanochat and bunsen. Default: false.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    opposite: bool = false,
+    /// Turns pairs the other way, by the angle −ω p: `(a, b) → (a cos + b sin, b cos − a sin)`, as nanochat and bunsen do.
+    /// Scores depend on the distance in the same way, but weights that were trained with one direction do not work with the
+    /// other.
+    with_opposite;
+}
+
+impl RotaryPositionalEncodingConfig {
+    /// Sets the scaling of the frequencies for longer inputs.
+    ///
+    /// ```
+    /// use pe_burn::RotaryPositionalEncodingConfig;
+    /// use pe_burn::scaling::Yarn;
+    ///
+    /// // Four times the 32 768 tokens that the model was trained on.
+    /// let config = RotaryPositionalEncodingConfig::new(128).with_scaling(Yarn::new(4.0, 32_768));
+    /// # config.init(&burn::tensor::Device::flex());
+    /// ```
+    pub fn with_scaling(self, scaling: impl Into<RopeScaling>) -> Self {
+        let scaling = Some(scaling.into());
+        Self { scaling, ..self }
     }
 
     /// Sets the frequencies of the pairs, in radians per position: a checkpoint's `inv_freq`, or those of
@@ -141,24 +122,6 @@ impl RotaryPositionalEncodingConfig {
             frequencies,
             ..self
         }
-    }
-
-    /// Repeats the angles of each axis as a whole, for the weights of V-JEPA 2 alone: column `c` of the `2n`
-    /// columns of an axis turns by angle `c mod n`, so that the two columns of a pair turn by angles of
-    /// different pairs. That is no rotation: it cannot be inverted, and products do not depend on the distance
-    /// alone. Its authors' code does so, and their models are trained with it.
-    pub fn with_tiled_angles(self, tiled_angles: bool) -> Self {
-        Self {
-            tiled_angles,
-            ..self
-        }
-    }
-
-    /// Turns pairs the other way, by the angle −ω p: `(a, b) → (a cos + b sin, b cos − a sin)`, as nanochat and bunsen do.
-    /// Scores depend on the distance in the same way, but weights that were trained with one direction do not work with the
-    /// other.
-    pub fn with_opposite(self, opposite: bool) -> Self {
-        Self { opposite, ..self }
     }
 
     /// The direction in which pairs turn.
@@ -308,15 +271,5 @@ impl RotaryPositionalEncodingConfig {
     /// The length from which on the frequencies depend on the length of the input.
     pub(super) fn changes_beyond(&self) -> Option<usize> {
         self.scaling.as_ref().and_then(RopeScaling::changes_beyond)
-    }
-}
-
-impl SchemeConfig for RotaryPositionalEncodingConfig {
-    fn for_model(sizes: ModelSizes) -> Result<Self, PositionError> {
-        Ok(Self::new(sizes.d_head()?).with_max_len(sizes.max_len))
-    }
-
-    fn axes(&self) -> Option<Axes> {
-        self.axes.clone().filter(|axes| !axes.take_lines())
     }
 }

@@ -91,7 +91,7 @@ mod tests {
 
     use crate::rotate::scaling::RopeScaling;
     use crate::rotate::scaling::{Linear, Ntk};
-    use crate::testing::refusal;
+    use crate::testing::refused;
 
     #[test]
     fn the_base_grows_with_the_length_beyond_the_trained_one() {
@@ -121,20 +121,14 @@ mod tests {
 
     #[test]
     fn numbers_that_scale_nothing_are_refused() {
-        let error = |dynamic: Dynamic, width, seq| {
-            let spectrum = Spectrum::new(width, 1e4).unwrap();
-            refusal(spectrum.scaled(&dynamic.into(), seq))
-        };
-        assert_eq!(
-            error(Dynamic::new(2.0, 1), 8, 4),
-            "original_max_position_embeddings must be at least 2; got 1"
-        );
-        assert_eq!(
-            error(Dynamic::new(0.0, 4), 8, 4),
-            "factor must be finite and above 0; got 0"
-        );
-        assert!(error(Dynamic::new(2.0, 4), 2, 4).ends_with("got 2"));
-        // The base is more than the largest f64.
-        assert!(error(Dynamic::new(1e300, 4), 8, 4_000_000).ends_with("got inf"));
+        refused! {
+            |bad| Spectrum::new(bad.1, 1e4).unwrap().scaled(&bad.0.into(), bad.2);
+            (Dynamic::new(2.0, 1), 8, 4) =>
+                "original_max_position_embeddings must be at least 2; got 1",
+            (Dynamic::new(0.0, 4), 8, 4) => "factor must be finite and above 0; got 0",
+            (Dynamic::new(2.0, 4), 2, 4) => "… got 2",
+            // The base is more than the largest f64.
+            (Dynamic::new(1e300, 4), 8, 4_000_000) => "… got inf",
+        }
     }
 }

@@ -265,6 +265,8 @@ mod tests {
 
     use serde::de::value::MapDeserializer;
 
+    use crate::testing::refused;
+
     fn fields(json: &str) -> Fields {
         serde_json::from_str(json).unwrap()
     }
@@ -320,41 +322,17 @@ mod tests {
     fn a_value_of_the_wrong_type_is_named() {
         let json = r#"{"a": "8", "b": 8.5, "c": -8, "d": [1, "x"], "e": 1, "f": {}, "g": [1], "h": 1e300}"#;
         let fields = fields(json);
-        for (result, words) in [
-            (
-                fields.number("a").map(drop),
-                "needs a number as `a`, not \"8\"",
-            ),
-            (
-                fields.length("b").map(drop),
-                "needs a whole number of at least 0 as `b`, not 8.5",
-            ),
-            (
-                fields.optional_length("c").map(drop),
+        refused! {
+            |result| result;
+            fields.number("a").map(drop) => "needs a number as `a`, not \"8\"",
+            fields.length("b").map(drop) => "needs a whole number of at least 0 as `b`, not 8.5",
+            fields.optional_length("c").map(drop) =>
                 "needs a whole number of at least 0 as `c`, not -8",
-            ),
-            (
-                fields.numbers("d").map(drop),
-                "needs a list of numbers as `d`, not a list",
-            ),
-            (
-                fields.flag("e").map(drop),
-                "needs true or false as `e`, not 1",
-            ),
-            (
-                fields.text("f").map(drop),
-                "needs a string as `f`, not a group of fields",
-            ),
-            (
-                fields.optional_number("g").map(drop),
-                "needs a number as `g`, not a list",
-            ),
-            (
-                fields.group("a").map(drop),
-                "needs a group of fields as `a`, not \"8\"",
-            ),
-        ] {
-            assert_eq!(result, Err(words.to_string()));
+            fields.numbers("d").map(drop) => "needs a list of numbers as `d`, not a list",
+            fields.flag("e").map(drop) => "needs true or false as `e`, not 1",
+            fields.text("f").map(drop) => "needs a string as `f`, not a group of fields",
+            fields.optional_number("g").map(drop) => "needs a number as `g`, not a list",
+            fields.group("a").map(drop) => "needs a group of fields as `a`, not \"8\"",
         }
         assert!(fields.length("h").is_err());
     }

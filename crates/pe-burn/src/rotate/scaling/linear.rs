@@ -66,9 +66,7 @@ impl Scaling for Linear {
 mod tests {
     use super::*;
 
-    use alloc::format;
-
-    use crate::testing::refusal;
+    use crate::testing::refused;
 
     #[test]
     fn every_frequency_is_divided() {
@@ -83,11 +81,12 @@ mod tests {
 
     #[test]
     fn a_factor_that_is_no_ratio_of_lengths_is_refused() {
-        for factor in [0.0, -2.0, f64::INFINITY, f64::NAN] {
-            let plain = Spectrum::new(8, 1e4).unwrap();
-            let message = refusal(plain.scaled(&Linear::new(factor).into(), 1));
-            let expected = format!("factor must be finite and above 0; got {factor}");
-            assert_eq!(message, expected);
+        refused! {
+            |factor| Spectrum::new(8, 1e4).unwrap().scaled(&Linear::new(factor).into(), 1);
+            0.0 => "factor must be finite and above 0; got 0",
+            -2.0 => "factor must be finite and above 0; got -2",
+            f64::INFINITY => "factor must be finite and above 0; got inf",
+            f64::NAN => "factor must be finite and above 0; got NaN",
         }
     }
 }

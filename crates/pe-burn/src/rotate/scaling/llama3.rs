@@ -105,7 +105,7 @@ impl Scaling for Llama3 {
 mod tests {
     use super::*;
 
-    use crate::testing::refusal;
+    use crate::testing::refused;
 
     #[test]
     fn a_frequency_at_both_bounds_stays() {
@@ -145,26 +145,15 @@ mod tests {
 
     #[test]
     fn numbers_that_scale_nothing_are_refused() {
-        for (bad, words) in [
-            (
-                Llama3::new(8.0, 0.0, 4.0, 8192),
+        refused! {
+            |bad| Spectrum::new(6, 1e4).unwrap().scaled(&bad.into(), 1);
+            Llama3::new(8.0, 0.0, 4.0, 8192) =>
                 "low_freq_factor must be above 0 and finite in f32; got 0",
-            ),
-            (
-                Llama3::new(8.0, 1.0, f64::INFINITY, 8192),
+            Llama3::new(8.0, 1.0, f64::INFINITY, 8192) =>
                 "high_freq_factor must be above 0 and finite in f32; got inf",
-            ),
-            (
-                Llama3::new(f64::NAN, 1.0, 4.0, 8192),
-                "factor must be finite and above 0; got NaN",
-            ),
-            (
-                Llama3::new(8.0, 1.0, 4.0, 0),
+            Llama3::new(f64::NAN, 1.0, 4.0, 8192) => "factor must be finite and above 0; got NaN",
+            Llama3::new(8.0, 1.0, 4.0, 0) =>
                 "original_max_position_embeddings must be at least 2; got 0",
-            ),
-        ] {
-            let spectrum = Spectrum::new(8, 1e4).unwrap();
-            assert_eq!(refusal(spectrum.scaled(&bad.into(), 1)), words);
         }
     }
 }

@@ -156,7 +156,7 @@ mod tests {
     use alloc::vec;
 
     use crate::rotate::scaling::RopeScaling;
-    use crate::testing::refusal;
+    use crate::testing::{refusal, refused};
 
     fn longrope() -> Longrope {
         Longrope::new(vec![1.0, 2.0, 3.0], vec![4.0, 5.0, 6.0], 16, 4.0)
@@ -200,53 +200,21 @@ mod tests {
 
     #[test]
     fn numbers_that_scale_nothing_are_refused() {
-        for (bad, words) in [
-            (
-                Longrope {
-                    short_factor: vec![1.0; 2],
-                    ..longrope()
-                },
+        refused! {
+            |bad| Spectrum::new(6, 1e4).unwrap().scaled(&bad.into(), 1);
+            Longrope { short_factor: vec![1.0; 2], ..longrope() } =>
                 "the number of entries of short_factor must be 3, one per frequency; got 2",
-            ),
-            (
-                Longrope {
-                    long_factor: vec![1.0, 0.0, 1.0],
-                    ..longrope()
-                },
+            Longrope { long_factor: vec![1.0, 0.0, 1.0], ..longrope() } =>
                 "every entry of long_factor must be above 0 and finite; got 0",
-            ),
-            (
-                Longrope {
-                    factor: Some(-0.5),
-                    ..longrope()
-                },
+            Longrope { factor: Some(-0.5), ..longrope() } =>
                 "factor must be finite and above 0; got -0.5",
-            ),
-            (
-                Longrope {
-                    factor: None,
-                    ..longrope()
-                },
+            Longrope { factor: None, ..longrope() } =>
                 "longrope needs a factor, which is max_position_embeddings / \
                  original_max_position_embeddings, or an attention_factor",
-            ),
-            (
-                Longrope {
-                    original_max_position_embeddings: 1,
-                    ..longrope()
-                },
+            Longrope { original_max_position_embeddings: 1, ..longrope() } =>
                 "original_max_position_embeddings must be at least 2; got 1",
-            ),
-            (
-                Longrope {
-                    attention_factor: Some(f64::NAN),
-                    ..longrope()
-                },
+            Longrope { attention_factor: Some(f64::NAN), ..longrope() } =>
                 "attention_factor must be above 0 and finite in f32; got NaN",
-            ),
-        ] {
-            let spectrum = Spectrum::new(6, 1e4).unwrap();
-            assert_eq!(refusal(spectrum.scaled(&bad.into(), 1)), words);
         }
     }
 

@@ -198,13 +198,9 @@ impl Spectrum {
         for omega in scaled.frequencies() {
             let turns = omega > 0.0 && (TAU / omega).is_finite();
             let stops = omega == 0.0 && scaling.stops_frequencies();
+            let fits = omega.is_finite() && (turns || stops);
             let bound = "finite and above 0, as its wavelength 2π / frequency";
-            check_number(
-                omega.is_finite() && (turns || stops),
-                "a scaled frequency",
-                omega,
-                bound,
-            )?;
+            check_number(fits, "a scaled frequency", omega, bound)?;
         }
         Ok(scaled)
     }

@@ -101,7 +101,7 @@ mod tests {
 
     use crate::rotate::scaling::Linear;
     use crate::spectrum::Formula;
-    use crate::testing::refusal;
+    use crate::testing::refused;
 
     fn ntk(spectrum: Spectrum, factor: f64) -> Spectrum {
         spectrum.scaled(&Ntk::new(factor).into(), 1).unwrap()
@@ -165,18 +165,12 @@ mod tests {
 
     #[test]
     fn numbers_that_scale_nothing_are_refused() {
-        let error = |width, factor| {
-            let spectrum = Spectrum::new(width, 1e4).unwrap();
-            refusal(spectrum.scaled(&Ntk::new(factor).into(), 1))
-        };
-        assert_eq!(
-            error(2, 2.0),
-            "the rotated width must be at least 4, since the exponent d/(d - 2) has to exist; got 2"
-        );
-        assert_eq!(
-            error(8, 0.5),
-            "factor must be a finite number of at least 1; got 0.5"
-        );
-        assert!(error(8, 1e300).ends_with("decrease; got inf"));
+        refused! {
+            |bad| Spectrum::new(bad.0, 1e4).unwrap().scaled(&Ntk::new(bad.1).into(), 1);
+            (2, 2.0) =>
+                "the rotated width must be at least 4, since the exponent d/(d - 2) has to exist; got 2",
+            (8, 0.5) => "factor must be a finite number of at least 1; got 0.5",
+            (8, 1e300) => "… decrease; got inf",
+        }
     }
 }

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     use crate::rotate::scaling::RopeScaling;
-    use crate::testing::refusal;
+    use crate::testing::refused;
 
     #[test]
     fn the_first_frequencies_are_divided_and_the_others_are_0() {
@@ -123,19 +123,11 @@ mod tests {
             partial_rotary_factor,
             factor,
         };
-        for (bad, words) in [
-            (
-                bad(1.5, 1.0),
-                "partial_rotary_factor must be from 0 to 1; got 1.5",
-            ),
-            (
-                bad(f64::NAN, 1.0),
-                "partial_rotary_factor must be from 0 to 1; got NaN",
-            ),
-            (bad(0.5, 0.0), "factor must be finite and above 0; got 0"),
-        ] {
-            let spectrum = Spectrum::new(8, 1e4).unwrap();
-            assert_eq!(refusal(spectrum.scaled(&bad.into(), 1)), words);
+        refused! {
+            |bad| Spectrum::new(6, 1e4).unwrap().scaled(&bad.into(), 1);
+            bad(1.5, 1.0) => "partial_rotary_factor must be from 0 to 1; got 1.5",
+            bad(f64::NAN, 1.0) => "partial_rotary_factor must be from 0 to 1; got NaN",
+            bad(0.5, 0.0) => "factor must be finite and above 0; got 0",
         }
     }
 }

@@ -20,7 +20,7 @@ use super::products::{
     Matrix, New, both_initialized, column_sums, initialized, product, rows_per_chunk, set_product,
     sums_of,
 };
-use super::{contiguous, elements, tensor_like};
+use super::{contiguous, elements};
 
 /// A linear layer: its weight and its bias.
 type Layer = (Tensor<2>, Tensor<1>);
@@ -28,13 +28,8 @@ type Layer = (Tensor<2>, Tensor<1>);
 /// As [`plain::feed_forward`](crate::plain::feed_forward): `x` is `[batch, seq, d_model]`, the
 /// weights and biases are `[d_model, d_ff]`, `[d_ff]`, `[d_ff, d_model]` and `[d_model]`.
 pub fn feed_forward(x: Tensor<3>, (w1, b1): Layer, (w2, b2): Layer) -> Tensor<3> {
-    let inputs = [
-        Operand::of(x),
-        Operand::of(w1),
-        Operand::of(b1),
-        Operand::of(w2),
-        Operand::of(b2),
-    ];
+    let ([w1, w2], [b1, b2]) = ([w1, w2].map(Operand::of), [b1, b2].map(Operand::of));
+    let inputs = [Operand::of(x), w1, b1, w2, b2];
     apply(inputs, |inputs| {
         let [x, weights @ ..] = inputs.map(contiguous);
         run(Read::plain(x), weights)
@@ -49,15 +44,9 @@ pub fn normed_feed_forward(
     (w1, b1): Layer,
     (w2, b2): Layer,
 ) -> Tensor<3> {
-    let inputs = [
-        Operand::of(x),
-        Operand::of(gamma),
-        Operand::of(beta),
-        Operand::of(w1),
-        Operand::of(b1),
-        Operand::of(w2),
-        Operand::of(b2),
-    ];
+    let [w1, w2] = [w1, w2].map(Operand::of);
+    let [gamma, beta, b1, b2] = [gamma, beta, b1, b2].map(Operand::of);
+    let inputs = [Operand::of(x), gamma, beta, w1, b1, w2, b2];
     apply(inputs, |inputs| {
         let [x, gamma, beta, weights @ ..] = inputs.map(contiguous);
         run(Read::normalized(x, gamma, beta, epsilon), weights)
@@ -85,11 +74,8 @@ impl<const N: usize> Operation<Flex, N> for FeedForward {
     fn backward(self, dy: FlexTensor) -> [FlexTensor; N] {
         let Self { read, weights, h } = self;
         let dy = contiguous(dy);
-        let gradients = backward(read.rows(), Weights::of(&weights), &h, elements(&dy));
-        let mut all = read.gradients(gradients.x, gradients.norm);
-        let of_weights = gradients.weights.into_iter().zip(&weights);
-        all.extend(of_weights.map(|(gradient, of)| tensor_like(gradient, of)));
-        all.try_into().expect("a gradient for each input")
+        let (of_read, of_weights) = backward(read.rows(), Weights::of(&weights), &h, elements(&dy));
+        read.gradients(of_read, of_weights, &weights)
     }
 }
 
@@ -103,17 +89,11 @@ struct Weights<'a> {
 }
 
 impl<'a> Weights<'a> {
-    fn of([w1, b1, w2, b2]: &'a [FlexTensor; 4]) -> Self {
-        Self {
-            w1: elements(w1),
-            b1: elements(b1),
-            w2: elements(w2),
-            b2: elements(b2),
-        }
+    fn of(weights: &'a [FlexTensor; 4]) -> Self {
+        let [w1, b1, w2, b2] = weights.each_ref().map(elements);
+        Self { w1, b1, w2, b2 }
     }
-}
 
-impl Weights<'_> {
     /// `[d_model, d_ff]`.
     fn sizes(self) -> [usize; 2] {
         [self.b2.len(), self.b1.len()]
@@ -163,16 +143,8 @@ fn forward(x: Rows, weights: Weights) -> [Vec<f32>; 2] {
     unsafe { both_initialized([x.len(), rows * d_ff], write) }
 }
 
-/// The gradients with respect to `x`, γ and β where it is normalized, and the weights.
-struct Gradients {
-    x: Vec<f32>,
-    norm: Vec<f32>,
-    /// W₁, b₁, W₂, b₂.
-    weights: [Vec<f32>; 4],
-}
-
-/// The gradients of the inputs, from `dy`, the gradient of the output.
-fn backward(x: Rows, weights: Weights, h: &[f32], dy: &[f32]) -> Gradients {
+/// The gradients of `x`, and of γ and β where it is normalized; and those of W₁, b₁, W₂ and b₂. From `dy`, that of the output.
+fn backward(x: Rows, weights: Weights, h: &[f32], dy: &[f32]) -> ([Vec<f32>; 2], [Vec<f32>; 4]) {
     let Weights { w1, w2, .. } = weights;
     let ([d_model, d_ff], rows) = (weights.sizes(), weights.rows(x));
     let chunk = rows_per_chunk(rows);
@@ -208,11 +180,7 @@ fn backward(x: Rows, weights: Weights, h: &[f32], dy: &[f32]) -> Gradients {
     // the product of the rows of `dh` with the transposed W₁, `[d_ff, d_model]`, is as long as a chunk of `dx`.
     let dx = unsafe { initialized(x.len(), write) };
     let [w1, b1, w2, norm] = sums;
-    Gradients {
-        x: dx,
-        norm,
-        weights: [w1, b1, w2, column_sums(dy, d_model)],
-    }
+    ([dx, norm], [w1, b1, w2, column_sums(dy, d_model)])
 }
 
 /// Replaces every element by its GELU.

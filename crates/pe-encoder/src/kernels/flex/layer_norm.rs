@@ -39,12 +39,9 @@ impl Operation<Flex, 3> for LayerNorm {
     fn backward(self, dy: FlexTensor) -> [FlexTensor; 3] {
         let Self { x, gamma, epsilon } = self;
         let dy = contiguous(dy);
-        let gradients = backward(elements(&x), elements(&gamma), epsilon, elements(&dy));
-        [
-            tensor_like(gradients.x, &x),
-            tensor_like(gradients.gamma, &gamma),
-            tensor_like(gradients.beta, &gamma),
-        ]
+        let [dx, dgamma, dbeta] = backward(elements(&x), elements(&gamma), epsilon, elements(&dy));
+        let [dgamma, dbeta] = [dgamma, dbeta].map(|of| tensor_like(of, &gamma));
+        [tensor_like(dx, &x), dgamma, dbeta]
     }
 }
 
@@ -83,14 +80,22 @@ impl Read {
         Rows { x, norm }
     }
 
-    /// The gradients of `x` and, where there is a normalization, of γ and β, from those that [`Rows::backward`] gave.
-    pub fn gradients(&self, dx: Vec<f32>, mut sums: Vec<f32>) -> Vec<FlexTensor> {
+    /// The gradients of `x` and, where there is a normalization, of γ and β, from those that [`Rows::backward`] gave; and
+    /// those of the weights and biases that it is multiplied by.
+    pub fn gradients<const N: usize, const W: usize>(
+        &self,
+        [dx, mut sums]: [Vec<f32>; 2],
+        of_weights: [Vec<f32>; W],
+        weights: &[FlexTensor; W],
+    ) -> [FlexTensor; N] {
         let mut all = vec![tensor_like(dx, &self.x)];
         if let Some(([gamma, beta], _)) = &self.norm {
             let of_beta = sums.split_off(sums.len() / 2);
             all.extend([tensor_like(sums, gamma), tensor_like(of_beta, beta)]);
         }
-        all
+        let of_weights = of_weights.into_iter().zip(weights);
+        all.extend(of_weights.map(|(gradient, of)| tensor_like(gradient, of)));
+        all.try_into().expect("a gradient for each input")
     }
 }
 
@@ -172,15 +177,8 @@ fn forward(x: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32) -> Vec<f32> {
     unsafe { initialized(x.len(), write) }
 }
 
-/// The gradients with respect to `x`, γ and β.
-struct Gradients {
-    x: Vec<f32>,
-    gamma: Vec<f32>,
-    beta: Vec<f32>,
-}
-
-/// The gradients of the inputs, from `dy`, the gradient of the normalized rows.
-fn backward(x: &[f32], gamma: &[f32], epsilon: f32, dy: &[f32]) -> Gradients {
+/// The gradients of `x`, γ and β, from `dy`, the gradient of the normalized rows.
+fn backward(x: &[f32], gamma: &[f32], epsilon: f32, dy: &[f32]) -> [Vec<f32>; 3] {
     let width = gamma.len();
     let chunk = rows_per_chunk(x.len() / width) * width;
     let mut sums = Vec::new();
@@ -200,11 +198,7 @@ fn backward(x: &[f32], gamma: &[f32], epsilon: f32, dy: &[f32]) -> Gradients {
     // initializes as many elements of `dx` as it has of `x`.
     let dx = unsafe { initialized(x.len(), write) };
     let beta = sums.split_off(width);
-    Gradients {
-        x: dx,
-        gamma: sums,
-        beta,
-    }
+    [dx, sums, beta]
 }
 
 /// The mean of a row, and the inverse of its standard deviation.

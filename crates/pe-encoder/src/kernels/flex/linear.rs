@@ -12,7 +12,7 @@ use super::products::{
     Matrix, New, add_product, column_sums, initialized, product, rows_per_chunk, set_product,
     sums_of,
 };
-use super::{contiguous, elements, tensor, tensor_like};
+use super::{contiguous, elements, tensor};
 
 /// As [`plain::linear`](crate::plain::linear): `x` is `[batch, seq, inputs]`, `weight` is
 /// `[inputs, outputs]`, `bias` is `[outputs]`.
@@ -20,8 +20,8 @@ pub fn linear(x: Tensor<3>, weight: Tensor<2>, bias: Tensor<1>) -> Tensor<3> {
     let shape = [x.dims()[0], x.dims()[1], bias.dims()[0]];
     let inputs = [Operand::of(x), Operand::of(weight), Operand::of(bias)];
     apply(inputs, |inputs| {
-        let [x, weight, bias] = inputs.map(contiguous);
-        run(Read::plain(x), weight, bias, shape)
+        let [x, weights @ ..] = inputs.map(contiguous);
+        run(Read::plain(x), weights, shape)
     })
     .tensor()
 }
@@ -34,51 +34,38 @@ pub fn normed_linear(
     bias: Tensor<1>,
 ) -> Tensor<3> {
     let shape = [x.dims()[0], x.dims()[1], bias.dims()[0]];
-    let inputs = [
-        Operand::of(x),
-        Operand::of(gamma),
-        Operand::of(beta),
-        Operand::of(weight),
-        Operand::of(bias),
-    ];
+    let [gamma, beta, bias] = [gamma, beta, bias].map(Operand::of);
+    let inputs = [Operand::of(x), gamma, beta, Operand::of(weight), bias];
     apply(inputs, |inputs| {
-        let [x, gamma, beta, weight, bias] = inputs.map(contiguous);
-        let read = Read::normalized(x, gamma, beta, epsilon);
-        run(read, weight, bias, shape)
+        let [x, gamma, beta, weights @ ..] = inputs.map(contiguous);
+        run(Read::normalized(x, gamma, beta, epsilon), weights, shape)
     })
     .tensor()
 }
 
 /// The output, of this shape, and what the backward pass needs.
-fn run(
-    read: Read,
-    weight: FlexTensor,
-    bias: FlexTensor,
-    shape: [usize; 3],
-) -> (FlexTensor, Linear) {
-    let y = forward(read.rows(), elements(&weight), elements(&bias));
-    (tensor(y, shape), Linear { read, weight, bias })
+fn run(read: Read, weights: [FlexTensor; 2], shape: [usize; 3]) -> (FlexTensor, Linear) {
+    let [weight, bias] = weights.each_ref().map(elements);
+    let y = forward(read.rows(), weight, bias);
+    (tensor(y, shape), Linear { read, weights })
 }
 
 /// What the backward pass needs.
 #[derive(Clone, Debug)]
 struct Linear {
     read: Read,
-    weight: FlexTensor,
-    bias: FlexTensor,
+    /// W, b.
+    weights: [FlexTensor; 2],
 }
 
 /// The inputs are `x`, γ and β where `x` is normalized, the weight and the bias.
 impl<const N: usize> Operation<Flex, N> for Linear {
     fn backward(self, dy: FlexTensor) -> [FlexTensor; N] {
-        let Self { read, weight, bias } = self;
+        let Self { read, weights } = self;
         let dy = contiguous(dy);
-        let outputs = elements(&bias).len();
-        let gradients = backward(read.rows(), elements(&weight), outputs, elements(&dy));
-        let mut all = read.gradients(gradients.x, gradients.norm);
-        all.push(tensor_like(gradients.weight, &weight));
-        all.push(tensor_like(gradients.bias, &bias));
-        all.try_into().expect("a gradient for each input")
+        let [weight, bias] = weights.each_ref().map(elements);
+        let (of_read, of_weights) = backward(read.rows(), weight, bias.len(), elements(&dy));
+        read.gradients(of_read, of_weights, &weights)
     }
 }
 
@@ -126,16 +113,8 @@ pub fn affine<'a>(y: New<'a>, x: &[f32], weight: &[f32], bias: &[f32]) -> &'a mu
     y
 }
 
-/// The gradients with respect to `x`, γ and β where it is normalized, W and b.
-struct Gradients {
-    x: Vec<f32>,
-    norm: Vec<f32>,
-    weight: Vec<f32>,
-    bias: Vec<f32>,
-}
-
-/// The gradients of the inputs, from `dy`, the gradient of the output.
-fn backward(x: Rows, weight: &[f32], outputs: usize, dy: &[f32]) -> Gradients {
+/// The gradients of `x`, and of γ and β where it is normalized; and those of W and b. From `dy`, that of the output.
+fn backward(x: Rows, weight: &[f32], outputs: usize, dy: &[f32]) -> ([Vec<f32>; 2], [Vec<f32>; 2]) {
     let inputs = weight.len() / outputs;
     let rows = x.len() / inputs;
     let chunk = rows_per_chunk(rows);
@@ -163,12 +142,7 @@ fn backward(x: Rows, weight: &[f32], outputs: usize, dy: &[f32]) -> Gradients {
     // SAFETY: `x` has `rows * inputs` elements and `dy` has `rows * outputs`, so a chunk of `dx` and its chunk of `dy` have
     // the same rows, and the product of that with the transposed W, `[outputs, inputs]`, is as long as the first.
     let dx = unsafe { initialized(x.len(), write) };
-    Gradients {
-        x: dx,
-        norm,
-        weight: dw,
-        bias: column_sums(dy, outputs),
-    }
+    ([dx, norm], [dw, column_sums(dy, outputs)])
 }
 
 #[cfg(test)]

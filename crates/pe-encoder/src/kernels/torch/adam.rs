@@ -139,8 +139,8 @@ fn is_contiguous_on_cpu(x: &tch::Tensor) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::values;
-    use crate::{Adam, Kernels};
+    use crate::Kernels;
+    use crate::testing::{adam, values};
     use burn::optim::Optimizer;
     use burn::tensor::{Device, Distribution};
 
@@ -150,15 +150,7 @@ mod tests {
     fn steps_are_those_of_burns_adam_on_libtorch() {
         let (flex, torch) = (Device::flex(), Device::libtorch());
         for clip_norm in [None, Some(1.0)] {
-            let (beta_1, beta_2, epsilon) = (0.9, 0.98, 1e-8);
-            let adam = Adam {
-                beta_1,
-                beta_2,
-                epsilon,
-                clip_norm,
-                weight_decay: 0.0,
-                kernels: Kernels::Auto,
-            };
+            let adam = adam(clip_norm, 0.0, Kernels::Auto);
             let shape = [37, 130];
             let start = Tensor::<2>::random(shape, Distribution::Normal(0.0, 1.0), &flex);
             let (mut burns, mut burns_state) = (start.clone(), None);
@@ -185,14 +177,7 @@ mod tests {
 
     #[test]
     fn a_nan_in_the_gradient_reaches_every_element_on_libtorch() {
-        let adam = Adam {
-            beta_1: 0.9,
-            beta_2: 0.98,
-            epsilon: 1e-8,
-            clip_norm: Some(1.0),
-            weight_decay: 0.0,
-            kernels: Kernels::Auto,
-        };
+        let adam = adam(Some(1.0), 0.0, Kernels::Auto);
         let device = Device::libtorch();
         let gradient = Tensor::<2>::from_data([[f32::NAN, 1e6, 0.0]], &device);
         let (after, _) = adam.step(1e-2, Tensor::<2>::ones([1, 3], &device), gradient, None);
