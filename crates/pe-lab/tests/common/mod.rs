@@ -107,20 +107,6 @@ pub fn failed((code, _, stderr): Ended, with: i32) -> String {
     stderr
 }
 
-/// Checks that a command has ended with this code, and has said all of these on standard error.
-#[track_caller]
-pub fn refused(end: Ended, with: i32, parts: &[&str]) {
-    says(&failed(end, with), parts);
-}
-
-/// Checks that a text has all of these parts.
-#[track_caller]
-pub fn says(text: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(text.contains(part), "`{part}` is not in: {text}");
-    }
-}
-
 /// Settings as `study.toml` has them, with `; ` between two: `label = 'Class'; max_len = 20`.
 pub fn settings(text: &str) -> Reading {
     toml::from_str(&text.replace("; ", "\n")).unwrap_or_else(|error| panic!("{text}: {error}"))

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{self, SMALL, json, refused, says, well, words};
+use crate::common::{self, SMALL, Says, failed, json, well, words};
 
 const STUDY: &str =
     "compare --schemes none,rotary --tasks first_eq_last --seeds 1, --steps 2 --batch-size 4";
@@ -51,7 +51,7 @@ fn costs_are_measured_after_the_trials_and_reported() {
     // A tenth of a core is little enough.
     with_others(&out, 0.1);
     let (stdout, _) = well(run(&["report", "--details"], &out));
-    says(&stdout, &["costs on first_eq_last on flex"]);
+    stdout.says("costs on first_eq_last on flex");
     assert!(stdout.contains("score for cost:"), "{stdout}");
     for chart in ["cost-inside.svg", "cost-beyond.svg"] {
         assert!(out.join(chart).exists(), "{chart}");
@@ -59,19 +59,15 @@ fn costs_are_measured_after_the_trials_and_reported() {
     with_others(&out, 0.2);
     let (stdout, _) = well(run(&["report", "--details"], &out));
     let said = stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    says(&said, &["kept up to 0.2 processor cores busy"]);
+    said.says("kept up to 0.2 processor cores busy");
     assert!(!said.contains("score for cost:"), "{said}");
 
     fs::write(out.join("costs.json"), "{").unwrap();
-    refused(
-        run(&["report", "--details"], &out),
-        1,
-        &["costs.json cannot be read"],
-    );
+    failed(run(&["report", "--details"], &out), 1).says("costs.json cannot be read");
 }
 
 #[test]
 fn a_study_that_has_not_begun_has_no_costs() {
     let folder = tempfile::tempdir().unwrap();
-    refused(run(&["costs"], folder.path()), 2, &["holds no study"]);
+    failed(run(&["costs"], folder.path()), 2).says("holds no study");
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{ended, lab, refused, says, well};
+use crate::common::{Says, ended, failed, lab, well};
 use serde_json::Value;
 
 const GEMMA: &str = r#"{"model_type": "gemma3", "initializer_range": NaN, "text_config": {
@@ -90,7 +90,7 @@ fn other_parts_and_models_that_do_not_rotate_are_told() {
         fs::write(folder.path().join("config.json"), file).unwrap();
         let (text, _) = well(inspect(&["config.json"], folder.path()));
         let words = words.replace('/', "\n");
-        says(&text, &words.split('|').collect::<Vec<_>>());
+        text.says_all(&words.split('|').collect::<Vec<_>>());
         let (_, json, _) = inspect(&["config.json", "--json"], folder.path());
         serde_json::from_str::<Value>(&json).unwrap();
     }
@@ -161,7 +161,7 @@ fn weights_tell_the_layout_where_they_can() {
             panic!("{row}")
         };
         write(&safetensors(name, rows.parse().unwrap()));
-        says(&well(told(&[])).0, &[said]);
+        well(told(&[])).0.says(said);
         let json: Value = serde_json::from_str(&well(told(&["--json"])).0).unwrap();
         let found = json["weights"]["layout"].to_string().to_lowercase();
         assert_eq!(found.trim_matches('"'), layout, "{row}");
@@ -176,7 +176,7 @@ fn weights_tell_the_layout_where_they_can() {
         (&file[..30], "its header would have"),
     ] {
         write(bytes);
-        refused(told(&[]), 2, &[words]);
+        failed(told(&[]), 2).says(words);
     }
 }
 
@@ -197,10 +197,10 @@ fn wrong_use_says_what_is_wrong() {
         ),
     ] {
         write(text);
-        refused(inspect(&["config.json"], folder.path()), 2, &[words]);
+        failed(inspect(&["config.json"], folder.path()), 2).says(words);
     }
-    refused(inspect(&["no.json"], folder.path()), 1, &["no.json"]);
+    failed(inspect(&["no.json"], folder.path()), 1).says("no.json");
     write(GEMMA);
     let arguments = ["config.json", "--plot", "x.gif"];
-    refused(inspect(&arguments, folder.path()), 2, &[".svg"]);
+    failed(inspect(&arguments, folder.path()), 2).says(".svg");
 }

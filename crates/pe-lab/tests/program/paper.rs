@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{digits, refused, run_in, says, succeeds, well};
+use crate::common::{Says, digits, failed, run_in, succeeds, well};
 
 /// A study of two tiny trials.
 fn study(out: &str, steps: &str, folder: &Path) {
@@ -27,7 +27,7 @@ fn a_paper_gets_tables_methods_sources_and_pictures_without_titles() {
         ("methods.tex", "\\cite{welch1947}"),
         ("references.bib", "{welch1947,"),
     ] {
-        says(&read(file), &[said]);
+        read(file).says(said);
     }
     let pdf = cfg!(feature = "pdf");
     let (picture, begin) = match pdf {
@@ -46,10 +46,7 @@ fn a_paper_gets_tables_methods_sources_and_pictures_without_titles() {
     assert!(untitled.contains("aria-label=\"digits: accuracy after 2 steps\""));
     // Its own table of results is one that can be judged.
     let (_, stderr) = well(run_in(folder.path(), "judge s/results.csv"));
-    says(
-        &stderr,
-        &["results.csv: 2 scores, 2 schemes, 1 task, 1 seed"],
-    );
+    stderr.says("results.csv: 2 scores, 2 schemes, 1 task, 1 seed");
 }
 
 #[test]
@@ -58,15 +55,12 @@ fn two_studies_stand_beside_each_other_in_a_folder_of_their_own() {
     study("short", "2", folder.path());
     study("long", "4", folder.path());
     let (stdout, _) = well(run_in(folder.path(), "report short long --out both"));
-    says(
-        &stdout,
-        &[
-            "tasks.digits.steps",
-            "digits at the training lengths",
-            "No test compares two studies",
-            "short (2 of 2 trials",
-        ],
-    );
+    stdout.says_all(&[
+        "tasks.digits.steps",
+        "digits at the training lengths",
+        "No test compares two studies",
+        "short (2 of 2 trials",
+    ]);
     for name in ["report.html", "report.md", "table.tex", "summary.json"] {
         assert!(folder.path().join("both").join(name).is_file(), "{name}");
     }
@@ -82,7 +76,7 @@ fn two_studies_stand_beside_each_other_in_a_folder_of_their_own() {
             "--paper and --no-titles are about one study",
         ),
     ] {
-        refused(run_in(folder.path(), arguments), 2, &[said]);
+        failed(run_in(folder.path(), arguments), 2).says(said);
     }
 }
 
@@ -132,7 +126,7 @@ fn a_report_overwrites_and_deletes_no_file_of_somebody_else() {
         let before = contents(&out);
         let named = file.file_name().unwrap().to_str().unwrap();
         let said = [named, "no report of pe-lab has written it"];
-        refused(report(&format!("mine-{number}")), 2, &said);
+        failed(report(&format!("mine-{number}")), 2).says_all(&said);
         assert_eq!(contents(&out), before, "{name}");
         assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
     }
@@ -174,16 +168,16 @@ fn scores_of_another_program_are_judged() {
     )
     .unwrap();
     let (stdout, stderr) = well(run_in(folder.path(), "judge r.csv"));
-    says(&stderr, &["r.csv: 10 scores, 2 schemes, 1 task, 5 seeds"]);
+    stderr.says("r.csv: 10 scores, 2 schemes, 1 task, 5 seeds");
     assert!(
         stdout.starts_with("By these scores rope is best."),
         "{stdout}"
     );
     // What a table of scores does not tell is said, and nothing of it is claimed.
-    says(&stdout, &["- The scores are taken as they are in r.csv"]);
+    stdout.says("- The scores are taken as they are in r.csv");
     assert!(!stdout.contains("no skill;"), "{stdout}");
     let (_, stdout, _) = run_in(folder.path(), "judge r.csv --details");
-    says(&stdout, &["rope is best of the two on sorting"]);
+    stdout.says("rope is best of the two on sorting");
     assert_eq!(
         fs::read_dir(folder.path()).unwrap().count(),
         1,
@@ -207,6 +201,6 @@ fn scores_of_another_program_are_judged() {
     .unwrap();
     let (code, stdout, stderr) = run_in(folder.path(), "judge bad.csv");
     assert_eq!((code, stdout.as_str()), (2, ""), "{stderr}");
-    says(&stderr, &["bad.csv: line 2: the score is `91`, above 1"]);
-    refused(run_in(folder.path(), "judge r.csv --paper"), 2, &["--out"]);
+    stderr.says("bad.csv: line 2: the score is `91`, above 1");
+    failed(run_in(folder.path(), "judge r.csv --paper"), 2).says("--out");
 }

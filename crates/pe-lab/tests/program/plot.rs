@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::{ended, lab, refused, well};
+use crate::common::{Says, ended, failed, lab, well};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use pe_burn::Layout;
@@ -227,7 +227,7 @@ fn wrong_use_exits_with_2_names_the_value_and_writes_nothing() {
         let arguments: Vec<&str> = arguments.split_whitespace().collect();
         let ended = plot(&arguments, folder.path());
         assert_eq!(ended.1, "", "{arguments:?}");
-        refused(ended, 2, &[said]);
+        failed(ended, 2).says(said);
     }
     assert!(files(folder.path()).is_empty());
 }
@@ -250,7 +250,7 @@ fn a_file_that_cannot_be_is_named_with_the_reason() {
     ] {
         let ended = plot(&["frequencies", "--out", out], folder.path());
         assert_eq!(ended.1, "");
-        refused(ended, 1, &[said]);
+        failed(ended, 1).says(said);
     }
     assert_eq!(files(folder.path()).len(), 2);
 }

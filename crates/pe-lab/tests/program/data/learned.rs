@@ -119,17 +119,11 @@ fn the_text_of_the_laboratory_takes_a_training_length() {
         ended(&mut common::compare(&format!("{small} {flags}"), &out))
     };
     let (stdout, _) = well(study("--details --tasks text --train-length 16"));
-    says(
-        &stdout,
-        &["inside training: lengths 16; beyond: lengths 32, 64, 128"],
-    );
+    stdout.says("inside training: lengths 16; beyond: lengths 32, 64, 128");
     assert!(out.join("trials/text(train_length=16)-none-1").is_dir());
     // It goes on under its name, another length is added to it, and the study repeats itself.
     let (_, stderr) = well(study("--train-length 8"));
-    says(
-        &stderr,
-        &["1 of them are there already and are kept; 1 are new"],
-    );
+    stderr.says("1 of them are there already and are kept; 1 are new");
     let again = folder.path().join("again");
     succeeds(
         lab()
@@ -157,15 +151,15 @@ fn the_text_of_the_laboratory_takes_a_training_length() {
         ("--train-length 513", "it takes from 8 to 512 tokens"),
         ("--max-len 9", "is about data of your own"),
     ] {
-        refused(study(flags), 2, &[said]);
+        failed(study(flags), 2).says(said);
     }
     let other = folder.path().join("other");
-    refused(
+    failed(
         ended(&mut common::compare(
             "--tasks reverse --train-length 16",
             &other,
         )),
         2,
-        &["--train-length 16 is about texts, and none of the tasks reverse is one"],
-    );
+    )
+    .says("--train-length 16 is about texts, and none of the tasks reverse is one");
 }

@@ -6,7 +6,7 @@ mod refused;
 use std::fs;
 use std::path::Path;
 
-use crate::common::{self, ended, json, lab, refused, says, succeeds, well};
+use crate::common::{self, Says, ended, failed, json, lab, succeeds, well};
 use burn::tensor::Device;
 use pe_lab::ask::{ModelSpec, Recipe, Scheme};
 use pe_lab::data::DataTask;
@@ -38,7 +38,7 @@ fn a_study_on_a_file_keeps_a_copy_and_no_longer_needs_the_file() {
     let (stdout, stderr) = well(compare(&file, &out));
     assert!(stderr.contains("80 rows of labelled sequences"), "{stderr}");
     // After two steps nobody has learned anything, so other rows have nothing to say either.
-    says(&stdout, &["no scheme got above the floor on reviews.csv"]);
+    stdout.says("no scheme got above the floor on reviews.csv");
     assert!(!stdout.contains("rows like these"), "{stdout}");
     // Every tested row has its answer.
     let result = json(&out.join("trials/data-none-1/result.json"));
@@ -55,11 +55,7 @@ fn a_study_on_a_file_keeps_a_copy_and_no_longer_needs_the_file() {
 
     // Changed data is another study; the same data is the same.
     fs::write(&file, rows().replace("so", "very")).unwrap();
-    refused(
-        compare(&file, &out),
-        2,
-        &["holds another study (it differs in: data"],
-    );
+    failed(compare(&file, &out), 2).says("holds another study (it differs in: data");
 
     // Report, and the study again from what it left, without the file.
     fs::remove_file(&file).unwrap();
@@ -93,49 +89,38 @@ fn three_real_files_go_from_file_to_answer() {
     let folder = tempfile::tempdir().unwrap();
     let out = |name: &str| folder.path().join(name);
     let (stdout, stderr) = of_the_repository("promoters.data", PROMOTERS, &out("genes"));
-    says(
-        &stderr,
-        &[
-            "106 rows of labelled sequences",
-            "2 labels: `+` 53, `-` 53",
-            "all sequences have 57 tokens",
-            "vocabulary: all of the 4 different tokens in training",
-            "row 1 as read: BOS t a c t a g c a a t a c g c t t … t c g t EOS (57 tokens), label `+`",
-            "columns not read: `2`",
-            "floor, the share of the most frequent label: 0.5",
-            "no test beyond the training lengths: all sequences have 57 tokens",
-        ],
-    );
+    stderr.says_all(&[
+        "106 rows of labelled sequences",
+        "2 labels: `+` 53, `-` 53",
+        "all sequences have 57 tokens",
+        "vocabulary: all of the 4 different tokens in training",
+        "row 1 as read: BOS t a c t a g c a a t a c g c t t …",
+        "… t c g t EOS (57 tokens), label `+`",
+        "columns not read: `2`",
+        "floor, the share of the most frequent label: 0.5",
+        "no test beyond the training lengths: all sequences have 57 tokens",
+    ]);
     assert!(stdout.contains("Verdict"), "{stdout}");
     let (_, stderr) = of_the_repository("amazon_cells_labelled.txt", SENTENCES, &out("sentences"));
-    says(
-        &stderr,
-        &[
-            "1,000 rows of labelled sequences",
-            "a token is a word; columns separated by a tab; no header",
-            "row 2 as read: BOS Good case, Excellent value. EOS (4 tokens), label `1`",
-        ],
-    );
+    stderr.says_all(&[
+        "1,000 rows of labelled sequences",
+        "a token is a word; columns separated by a tab; no header",
+        "row 2 as read: BOS Good case, Excellent value. EOS (4 tokens), label `1`",
+    ]);
     let (stdout, stderr) = of_the_repository("alice.txt", "", &out("novel"));
-    says(
-        &stderr,
-        &[
-            "characters of text",
-            "tested in 88 windows of each of the lengths 64, 128, 256, 512; scored on the last 32 characters",
-            "test window 1 as read: ",
-        ],
-    );
-    says(&stdout, &["bits per character by the length of the window"]);
+    stderr.says_all(&[
+        "characters of text",
+        "tested in 88 windows of each of the lengths 64, 128, 256, 512; scored on the last 32 characters",
+        "test window 1 as read: ",
+    ]);
+    stdout.says("bits per character by the length of the window");
     let masked = "--objective masked";
     let (_, stderr) = of_the_repository("alice.txt", masked, &out("masked"));
-    says(
-        &stderr,
-        &[
-            "characters of plain text",
-            "window 1 as read: BOS \"= CHAPTER I =",
-            "floor, the share",
-        ],
-    );
+    stderr.says_all(&[
+        "characters of plain text",
+        "window 1 as read: BOS \"= CHAPTER I =",
+        "floor, the share",
+    ]);
 }
 
 #[test]
@@ -166,15 +151,12 @@ fn rows_of_a_group_stay_together_and_the_report_counts_groups() {
     // Without a word about groups the program warns.
     let (_, stderr) = well(study("--dry-run"));
     let warning = "nearly the same rows are trained on and tested";
-    says(&stderr, &[warning, "--group COLUMN"]);
+    stderr.says_all(&[warning, "--group COLUMN"]);
     let (_, stderr) = well(study("--group patient --dry-run"));
-    says(
-        &stderr,
-        &[
-            "groups from column `patient`",
-            "40 groups of rows, each on one side",
-        ],
-    );
+    stderr.says_all(&[
+        "groups from column `patient`",
+        "40 groups of rows, each on one side",
+    ]);
     assert!(!stderr.contains("nearly the same"), "{stderr}");
     well(study("--group patient --folds 2 --tune 2"));
     let plan = fs::read_to_string(out.join("study.toml")).unwrap();
@@ -188,7 +170,7 @@ fn rows_of_a_group_stay_together_and_the_report_counts_groups() {
     let (stdout, _) = succeeds(lab().arg("predict").arg(&new).arg("--study").arg(&out));
     assert_eq!(stdout.lines().count(), 2, "{stdout}");
     // Without groups it is another study.
-    refused(study("--folds 2 --tune 2"), 2, &["holds another study"]);
+    failed(study("--folds 2 --tune 2"), 2).says("holds another study");
 }
 
 #[test]
@@ -197,8 +179,8 @@ fn folds_are_tasks_of_their_own_and_a_winner_predicts() {
     let out = folder.path().join("study");
     let flags = format!("{PROMOTERS} --folds 3");
     let (stdout, stderr) = of_the_repository("promoters.data", &flags, &out);
-    says(&stderr, &["3 folds, each a task of its own"]);
-    says(&stdout, &["data-fold-1 (", "data-fold-3 ("]);
+    stderr.says("3 folds, each a task of its own");
+    stdout.says_all(&["data-fold-1 (", "data-fold-3 ("]);
     let csv = fs::read_to_string(out.join("results.csv")).unwrap();
     assert_eq!(
         csv.lines()
@@ -244,16 +226,16 @@ fn folds_are_tasks_of_their_own_and_a_winner_predicts() {
     assert!(!elsewhere.join("study.json").exists());
 
     fs::write(&rows, format!("?,a,{}\n", "t".repeat(58))).unwrap();
-    refused(
+    failed(
         ended(lab().arg("predict").arg(&rows).arg("--study").arg(&out)),
         2,
-        &["row 1 has 58 tokens, and the longest in the study has 57"],
-    );
+    )
+    .says("row 1 has 58 tokens, and the longest in the study has 57");
     fs::remove_file(out.join("winner.bpk")).unwrap();
     fs::write(&rows, "?,a,t\n").unwrap();
-    refused(
+    failed(
         ended(lab().arg("predict").arg(&rows).arg("--study").arg(&out)),
         2,
-        &["winner.bpk is not there"],
-    );
+    )
+    .says("winner.bpk is not there");
 }

@@ -51,6 +51,6 @@ fn a_file_that_cannot_be_used_is_refused_with_the_reason_and_nothing_starts() {
         (folder.path().join("none.csv"), "No such file"),
         (folder.path().to_path_buf(), "holds no folder"),
     ] {
-        refused(compare(&path, &out), 2, &[said]);
+        failed(compare(&path, &out), 2).says(said);
     }
 }

@@ -27,7 +27,7 @@ fn a_number_that_f32_cannot_hold_is_refused_with_its_row_and_column() {
     }
     let far = with(400, "1e308,3,0.5").replace("\n0,", "\n-1e308,");
     let error = read(&far, TIMED).unwrap_err();
-    says(&error, &["-1e308 to 1e308 are too far apart"]);
+    error.says("-1e308 to 1e308 are too far apart");
     // What f32 holds is read.
     assert!(read(&with(390, "390,1e30,0.5"), "").is_ok());
 }
@@ -121,9 +121,9 @@ fn what_is_missing_or_out_of_order_is_named_by_its_line() {
     ] {
         let text = with(10, row);
         let message = read(&text, TIMED).unwrap_err();
-        says(&message, &[said, "--skip-bad 1"]);
+        message.says_all(&[said, "--skip-bad 1"]);
         let data = read(&text, &format!("{TIMED}; skip_bad = 1")).unwrap();
-        tells(&data, &["399 rows", "lines left out: 1, such as line 11"]);
+        tells(&data).says_all(&["399 rows", "lines left out: 1, such as line 11"]);
     }
 }
 
@@ -138,7 +138,7 @@ fn what_cannot_be_a_series_is_refused() {
         ("train_length = 16", "--train-length is not about"),
         ("max_len = 1", "--max-len is 1"),
     ] {
-        says(&read(&text, settings).unwrap_err(), &[said]);
+        read(&text, settings).unwrap_err().says(said);
     }
     let (_folder, file) = table(&text);
     let no_column = "--target names `z`, and there is no such column";
@@ -147,9 +147,9 @@ fn what_cannot_be_a_series_is_refused() {
         ("", "`label`"),
         (TIMED, "--time is about series"),
     ] {
-        says(&common::data(&file, settings).unwrap_err(), &[said]);
+        common::data(&file, settings).unwrap_err().says(said);
     }
     let flat = "y\n".to_string() + &"3\n".repeat(400);
     let message = read(&flat, "").unwrap_err();
-    says(&message, &["does not change in the test"]);
+    message.says("does not change in the test");
 }

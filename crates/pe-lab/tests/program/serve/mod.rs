@@ -13,7 +13,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::common::{self, compare, json, says, succeeds};
+use crate::common::{self, Says, compare, json, succeeds};
 use crate::served::{self, ask, ask_without, get, know, send, serving};
 use serde_json::Value;
 
@@ -73,7 +73,7 @@ fn every_page_is_there_with_its_policy() {
                 "Content-Security-Policy: default-src 'none'; script-src 'self'; ".into(),
                 "frame-ancestors 'none'\r\n".into(),
             ] {
-                says(&answer.head, &[&header]);
+                answer.head.says(&header);
             }
             let head = ask(port, &format!("HEAD {path}"), "");
             assert_eq!(
@@ -202,7 +202,7 @@ fn nobody_is_answered_without_the_token_of_the_link() {
             for answer in by_query.into_iter().chain(by_cookie) {
                 assert_eq!(answer.status, 403, "{page}");
                 let said = answer.text();
-                says(&said, &["the link that `pe-lab serve` printed"]);
+                said.says("the link that `pe-lab serve` printed");
                 assert!(
                     !said.contains(&own) && !answer.head.contains("Set-Cookie"),
                     "{page}"

@@ -24,7 +24,7 @@ fn the_program_says_where_it_is_and_ends_on_ctrl_c() {
     let (code, _, stderr) =
         common::ended(common::lab().args(["serve", "--port", &port.to_string()]));
     assert_eq!(code, 2, "{stderr}");
-    says(&stderr, &[&format!("port {port} is in use"), "--port"]);
+    stderr.says_all(&[&format!("port {port} is in use"), "--port"]);
 
     ends_on_ctrl_c(child);
     assert!(listing(folder.path()).is_empty(), "nothing is written");

@@ -11,7 +11,7 @@ fn a_study_is_shown_as_it_is_and_left_as_it_is() {
         let said = now();
         assert_eq!(said["state"], "missing");
         let message = said["message"].as_str().unwrap();
-        says(message, &[out.to_str().unwrap()]);
+        message.says(out.to_str().unwrap());
         fs::create_dir(&out).unwrap();
         assert_eq!(now()["state"], "no_study");
         study(&out);
@@ -58,7 +58,7 @@ fn a_study_is_shown_as_it_is_and_left_as_it_is() {
             (200, &fs::read(out.join("report.html")).unwrap())
         );
         let policy = "Content-Security-Policy: sandbox allow-scripts; default-src 'none';";
-        says(&report.head, &[policy]);
+        report.head.says(policy);
         assert_eq!(listing(&out), before);
 
         // One trial not begun, one begun, one failed, one damaged, one of another trial.
@@ -178,11 +178,11 @@ fn nothing_outside_of_the_folder_is_read() {
         std::os::unix::fs::symlink(&outside, out.join("study.json")).unwrap();
         let report = get(port, "/report");
         assert_eq!(report.status, 404);
-        says(&report.text(), &["it is no file but a link"]);
+        report.text().says("it is no file but a link");
         let said = get(port, "/api/study").json();
         assert_eq!(said["state"], "damaged");
         let message = said["message"].as_str().unwrap();
-        says(message, &["it is no file but a link"]);
+        message.says("it is no file but a link");
         // A pipe would keep a reader waiting for ever, and a large file would fill the memory.
         fs::remove_file(out.join("report.html")).unwrap();
         let pipe = std::process::Command::new("mkfifo")
@@ -214,6 +214,6 @@ fn a_study_of_too_many_trials_is_not_shown() {
         let answer = get(port, "/api/study").json();
         assert_eq!(answer["state"], "damaged");
         let said = answer["message"].as_str().unwrap();
-        says(said, &["20,004 trials", "at most 20,000"]);
+        said.says_all(&["20,004 trials", "at most 20,000"]);
     });
 }
