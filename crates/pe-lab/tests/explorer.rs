@@ -64,17 +64,11 @@ fn bad_values_are_refused_with_name_value_and_bound() {
                 said["name"] == name && said["value"] == value && is_bound,
                 "{query}: {said}"
             );
-            assert!(
-                said["error"].as_str().unwrap().contains(" must be "),
-                "{said}"
-            );
+            let error = said["error"].as_str().unwrap();
+            assert!(error.contains(" must be "), "{error}");
         }
-        let past = get(
-            port,
-            "/api/numbers?scheme=sinusoidal&start=1000000000&count=2",
-        )
-        .json();
-        assert_eq!(past["value"], "1000000001");
+        let past = "/api/numbers?scheme=sinusoidal&start=1000000000&count=2";
+        assert_eq!(get(port, past).json()["value"], "1000000001");
     });
 }
 

@@ -263,6 +263,30 @@ pub fn end_of(child: &mut Child, within: u64) -> Option<i32> {
     None
 }
 
+/// Ends a process at once.
+pub fn kill(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Starts a command, and ends it after this long.
+pub fn killed_after(time: Duration, command: &mut Command) {
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let child = command.spawn().unwrap();
+    thread::sleep(time);
+    kill(child);
+}
+
+/// Waits until something is so, for two minutes at most.
+#[track_caller]
+pub fn wait_until(is_so: impl Fn() -> bool, otherwise: &str) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < Duration::from_secs(120), "{otherwise}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// The exit code and what was said on standard error, of a command that might wait for ever.
 pub fn ended_in_time(command: &mut Command) -> (i32, String) {
     let said = tempfile::NamedTempFile::new().unwrap();

@@ -2,8 +2,6 @@
 
 use std::fs;
 use std::process::Stdio;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
 use libtest_mimic::Trial;
@@ -11,7 +9,9 @@ use pe_lab::ask::{ModelSpec, Scheme, Tasks};
 use pe_lab::learn::TensorBatch;
 use pe_lab::serve::Site;
 
-use super::common::{SMALL, Says, failed, json, results as numbers, rows, well, words};
+use super::common::{
+    SMALL, Says, failed, json, kill, results as numbers, rows, wait_until, well, words,
+};
 use super::programs::{good, lab, ran, small};
 
 /// Every test.
@@ -106,19 +106,12 @@ fn a_killed_study_goes_on() {
     good(at, &study("--steps 20 --out whole"));
     let line = study("--steps 20 --out killed");
     let mut study = lab();
-    study
-        .args(words(&line))
-        .current_dir(at)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let mut study = study.spawn().unwrap();
+    study.args(words(&line)).current_dir(at);
+    study.stdout(Stdio::null()).stderr(Stdio::null());
+    let study = study.spawn().unwrap();
     let first = at.join("killed/trials/copy-slope-1/result.json");
-    let begin = Instant::now();
-    while !first.exists() && begin.elapsed() < Duration::from_secs(120) {
-        thread::sleep(Duration::from_millis(5));
-    }
-    study.kill().unwrap();
-    study.wait().unwrap();
+    wait_until(|| first.exists(), "no result");
+    kill(study);
     assert!(!at.join("killed/report.html").exists());
     let (_, said) = good(at, &line);
     said.says("of the trials were there already");

@@ -10,7 +10,9 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{self, SMALL, Says, behind, failed, report, resume, send, succeeds, train};
+use crate::common::{
+    self, SMALL, Says, behind, failed, kill, report, resume, send, succeeds, train,
+};
 
 /// Two short trials, one after the other.
 fn study(out: &Path) -> Command {
@@ -263,8 +265,7 @@ fn a_training_stopped_while_it_copies_its_data_starts_or_goes_on() {
             assert_eq!(child.try_wait().unwrap(), None);
         }
         thread::sleep(Duration::from_millis(wait));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        kill(child);
         let has_begun = out.join("spec.json").exists();
         copying += u32::from(!has_begun);
         succeeds(&mut match has_begun {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Says, digits, failed, run_in, succeeds, well};
+use crate::common::{Says, digits, failed, names, rows, run_in, succeeds, well};
 
 /// A study of two tiny trials.
 fn study(out: &str, steps: &str, folder: &Path) {
@@ -38,12 +38,10 @@ fn a_paper_gets_tables_methods_sources_and_pictures_without_titles() {
     assert_eq!(stderr.contains("--features pdf"), !pdf, "{stderr}");
     // The picture beside the page has no title either, and a name for screen readers.
     let untitled = fs::read_to_string(folder.path().join("s/bars-digits.svg")).unwrap();
-    let title = |svg: &str| {
-        svg.lines()
-            .any(|line| line == "digits: accuracy after 2 steps")
-    };
-    assert!(title(&titled) && !title(&untitled));
-    assert!(untitled.contains("aria-label=\"digits: accuracy after 2 steps\""));
+    let title = "digits: accuracy after 2 steps";
+    let has_title = |svg: &str| svg.lines().any(|line| line == title);
+    assert!(has_title(&titled) && !has_title(&untitled));
+    untitled.says(&format!("aria-label=\"{title}\""));
     // Its own table of results is one that can be judged.
     let (_, stderr) = well(run_in(folder.path(), "judge s/results.csv"));
     stderr.says("results.csv: 2 scores, 2 schemes, 1 task, 1 seed");
@@ -64,18 +62,14 @@ fn two_studies_stand_beside_each_other_in_a_folder_of_their_own() {
     for name in ["report.html", "report.md", "table.tex", "summary.json"] {
         assert!(folder.path().join("both").join(name).is_file(), "{name}");
     }
-    for (arguments, said) in [
-        ("report short long", "name it with --out"),
-        (
-            "report short long --out long",
-            "long holds a study of its own",
-        ),
-        ("report short gone --out both", "gone holds no study"),
-        (
-            "report short long --out both --paper",
-            "--paper and --no-titles are about one study",
-        ),
-    ] {
+    for [arguments, said] in rows(
+        "
+        report short long                    | name it with --out
+        report short long --out long         | long holds a study of its own
+        report short gone --out both         | gone holds no study
+        report short long --out both --paper | --paper and --no-titles are about one study
+        ",
+    ) {
         failed(run_in(folder.path(), arguments), 2).says(said);
     }
 }
@@ -154,19 +148,15 @@ fn a_report_overwrites_and_deletes_no_file_of_somebody_else() {
 #[test]
 fn scores_of_another_program_are_judged() {
     let folder = tempfile::tempdir().unwrap();
-    let rows = (1..=5).flat_map(|seed| {
-        let spread = f64::from(seed) / 100.0;
-        [
-            format!("rope,{seed},sorting,{}", 0.9 + spread),
-            format!("nope,{seed},sorting,{}", 0.4 + spread),
-        ]
+    let head = "scheme,seed,task,score\n";
+    let write = |name: &str, rows: String| {
+        fs::write(folder.path().join(name), format!("{head}{rows}")).unwrap();
+    };
+    let rows = (1..=5).map(|seed| {
+        let [rope, nope] = [0.9, 0.4].map(|score| score + f64::from(seed) / 100.0);
+        format!("rope,{seed},sorting,{rope}\nnope,{seed},sorting,{nope}\n")
     });
-    let rows: Vec<String> = rows.collect();
-    fs::write(
-        folder.path().join("r.csv"),
-        format!("scheme,seed,task,score\n{}\n", rows.join("\n")),
-    )
-    .unwrap();
+    write("r.csv", rows.collect());
     let (stdout, stderr) = well(run_in(folder.path(), "judge r.csv"));
     stderr.says("r.csv: 10 scores, 2 schemes, 1 task, 5 seeds");
     assert!(
@@ -178,27 +168,14 @@ fn scores_of_another_program_are_judged() {
     assert!(!stdout.contains("no skill;"), "{stdout}");
     let (_, stdout, _) = run_in(folder.path(), "judge r.csv --details");
     stdout.says("rope is best of the two on sorting");
-    assert_eq!(
-        fs::read_dir(folder.path()).unwrap().count(),
-        1,
-        "nothing is written"
-    );
+    assert_eq!(names(folder.path()), ["r.csv"], "nothing is written");
     well(run_in(folder.path(), "judge r.csv --out page --paper"));
-    for name in [
-        "report.html",
-        "summary.json",
-        "bars-sorting.svg",
-        "paper/table.tex",
-    ] {
+    for name in "report.html summary.json bars-sorting.svg paper/table.tex".split(' ') {
         assert!(folder.path().join("page").join(name).is_file(), "{name}");
     }
     // Nobody knows how these were made.
     assert!(!folder.path().join("page/paper/methods.md").exists());
-    fs::write(
-        folder.path().join("bad.csv"),
-        "scheme,seed,task,score\nrope,1,sorting,91\n",
-    )
-    .unwrap();
+    write("bad.csv", "rope,1,sorting,91\n".into());
     let (code, stdout, stderr) = run_in(folder.path(), "judge bad.csv");
     assert_eq!((code, stdout.as_str()), (2, ""), "{stderr}");
     stderr.says("bad.csv: line 2: the score is `91`, above 1");

@@ -5,10 +5,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
 use std::time::Instant;
 
-use crate::common::{self, Says, compare, failed, good_in, numbers, succeeds};
+use crate::common::{self, Says, compare, failed, good_in, killed_after, numbers, succeeds};
 
 /// A table of so many rows with few and long tokens, so that a large file trains fast.
 fn table(folder: &Path, rows: usize) -> PathBuf {
@@ -120,10 +119,7 @@ fn a_study_that_is_killed_while_it_prepares_goes_on() {
     let whole = start.elapsed();
     let broken = folder.path().join("broken");
     for hundredths in [2, 4, 7, 10, 14, 18, 25] {
-        let mut child = study(&data, &broken).spawn().unwrap();
-        thread::sleep(whole * hundredths / 100);
-        child.kill().unwrap();
-        child.wait().unwrap();
+        killed_after(whole * hundredths / 100, &mut study(&data, &broken));
     }
     // A machine that is busy may not have come as far as the folder.
     fs::create_dir_all(&broken).unwrap();

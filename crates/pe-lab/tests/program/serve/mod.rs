@@ -255,14 +255,7 @@ fn the_token_is_not_among_the_arguments_of_a_program() {
     serve.env("PATH", format!("{}:{path}", folder.path().display()));
     let (mut child, said, _) = program::begun(&mut serve);
     let link = said.split(' ').next().unwrap();
-    let start = Instant::now();
-    while !seen.exists() {
-        assert!(
-            start.elapsed() < Duration::from_secs(20),
-            "nothing was opened"
-        );
-        thread::sleep(Duration::from_millis(20));
-    }
+    common::wait_until(|| seen.exists(), "nothing was opened");
     let opened = fs::read_to_string(&seen).unwrap();
     let lines: Vec<&str> = opened.lines().collect();
     assert_eq!((lines[0], lines[2]), ("1", "600"), "{opened}");
