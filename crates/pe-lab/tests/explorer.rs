@@ -286,37 +286,26 @@ fn samples_compute_what_the_page_shows() {
     let device = Device::flex();
     let query_of = |name: &str| samples().find(|sample| sample.0 == name).unwrap().1;
     serving(None, |port| {
-        let some = samples::sinusoidal::encoding(&device);
-        let tables = [
-            (
-                "sinusoidal",
-                samples::sinusoidal::rows(),
-                some,
-                vec![7, 10, 13, 16, 19],
-            ),
-            (
-                "plain",
-                samples::plain::rows(),
-                samples::plain::encoding(&device),
-                (0..100).collect(),
-            ),
-        ];
-        for (name, sample, module, ids) in tables {
+        let some = samples::sinusoidal::encoding(&device).unwrap();
+        let plain = samples::plain::encoding(&device).unwrap();
+        let (of_some, of_plain) = (samples::sinusoidal::rows(), samples::plain::rows());
+        for (name, sample, module, ids) in [
+            ("sinusoidal", of_some, some, vec![7, 10, 13, 16, 19]),
+            ("plain", of_plain, plain, (0..100).collect()),
+        ] {
             let shown = rows(port, query_of(name));
             assert_eq!(shown, sample.unwrap(), "{name}");
             let zeros = Tensor::zeros([1, ids.len(), shown.len() / ids.len()], &device);
             let at = Positions::from_id_rows(&[ids]).unwrap();
-            let sums = module.unwrap().embed(zeros, &at).into_data();
+            let sums = module.embed(zeros, &at).into_data();
             assert_eq!(shown, sums.try_to_vec::<f32>().unwrap(), "{name}");
         }
 
         let at = |ids: &[usize]| Positions::from_id_rows(&[ids]).unwrap();
         let ones = |seq: usize| Tensor::<4>::ones([1, 1, seq, 32], &device);
+        let rotary = samples::rotary::rotation(&device).unwrap();
         for (name, rope) in [
-            (
-                "rotary",
-                &samples::rotary::rotation(&device).unwrap() as &dyn Rotate,
-            ),
+            ("rotary", &rotary as &dyn Rotate),
             ("longrope", &samples::longrope::rotation(&device).unwrap()),
             ("xpos", &samples::xpos::rotation(&device).unwrap()),
         ] {
@@ -327,11 +316,9 @@ fn samples_compute_what_the_page_shows() {
             close(&scores, &said);
         }
 
+        let alibi = samples::alibi::bias(&device).unwrap();
         for (name, bias) in [
-            (
-                "alibi",
-                &samples::alibi::bias(&device).unwrap() as &dyn Bias,
-            ),
+            ("alibi", &alibi as &dyn Bias),
             ("kerple", &samples::kerple::bias(&device).unwrap()),
         ] {
             let said = numbers(port, query_of(name));

@@ -182,7 +182,7 @@ fn achieved(summary: &Summary, headline: &Headline, scheme: &str) -> Option<Achi
 mod tests {
     use super::*;
     use crate::report::comparison::Reason;
-    use crate::report::data::{Data, Look};
+    use crate::report::data::Look;
     use crate::report::synthetic::Synthetic;
 
     fn study(schemes: &[(&str, &[f64])]) -> Synthetic {
@@ -300,14 +300,12 @@ mod tests {
         ]));
         assert_eq!(parts, [Top::Floor]);
         let mut study = study(&[("a", HIGH), ("b", LOW)]);
-        let look = Look {
+        let mut data = study.data();
+        data.look = Some(Look {
             planned: vec![3, 5],
             reached: None,
-        };
-        let looked = Summary::of(&Data {
-            look: Some(look),
-            ..study.data()
         });
+        let looked = Summary::of(&data);
         assert_eq!(super::answer(&looked), Answer::BeforeFirstLook(3));
         study.spec.recipe.warmup_steps = 1_500;
         assert_eq!(answer(&study), Answer::TooShort);

@@ -2,7 +2,7 @@ mod trainings;
 
 use super::*;
 use crate::ask::Grown;
-use crate::data::testing::Says;
+use crate::data::testing::{Says, rows};
 use crate::data::{DataSpec, FileSpec, Format, Reading};
 use crate::learn::RowOutcomes;
 use crate::report::data::{Data, Look};
@@ -210,25 +210,14 @@ fn looks_share_the_errors_and_say_when_it_is_decided() {
     let close = study(&[("a", HIGH), ("b", &lower(0.036))]);
     let clear = study(&[("a", HIGH), ("b", LOW)]);
     verdict(&close)[0].says("a is best");
+    let undecided = "Not decided after 5 of up to 12 seeds; each of the 4 planned looks (3, 5, 8 and 12 seeds) has an equal share \
+                     of the errors.";
+    let early = "Before the first planned look, at 3 seeds";
+    let decided = "Decided after 5 of up to 12 seeds";
     for (study, reached, evidence, look) in [
-        (
-            &close,
-            Some(5),
-            "not established",
-            "Not decided after 5 of up to 12 seeds; each of the 4 planned looks (3, 5, 8 and 12 seeds) has an equal share of the errors.",
-        ),
-        (
-            &close,
-            None,
-            "not established",
-            "Before the first planned look, at 3 seeds",
-        ),
-        (
-            &clear,
-            Some(5),
-            "a is best",
-            "Decided after 5 of up to 12 seeds",
-        ),
+        (&close, Some(5), "not established", undecided),
+        (&close, None, "not established", early),
+        (&clear, Some(5), "a is best", decided),
     ] {
         let said = of_data(&Data {
             look: Some(Look {
@@ -280,30 +269,17 @@ fn of_rows(against: usize, folds: Option<usize>) -> Vec<String> {
 
 #[test]
 fn a_persons_file_is_named_and_its_rows_are_asked() {
-    for (against, folds, begin, end) in [
-        (
-            2,
-            None,
-            "All seeds are tested on the same 100 rows of reviews.csv; other rows like these would also put a first (a against b: 0.37",
-            "on 30 rows, and less often on 2).",
-        ),
-        (
-            2,
-            Some(2),
-            "Every seed is tested once on each of 100 rows of reviews.csv, in 2 parts; other rows",
-            "on 30 rows, and less often on 2).",
-        ),
-        (
-            24,
-            None,
-            "All seeds are tested on the same 100 rows of reviews.csv: that other rows like these would put a first is not established",
-            "on 30 rows, and less often on 24).",
-        ),
-    ] {
-        let said = of_rows(against, folds);
+    for [against, folds, begin] in rows(
+        "
+        2  |   | All seeds are tested on the same 100 rows of reviews.csv; other rows like these would also put a first (a against b: 0.37
+        2  | 2 | Every seed is tested once on each of 100 rows of reviews.csv, in 2 parts; other rows
+        24 |   | All seeds are tested on the same 100 rows of reviews.csv: that other rows like these would put a first is not established
+        ",
+    ) {
+        let said = of_rows(against.parse().unwrap(), folds.parse().ok());
         said[0].says("of the two on reviews.csv");
         begins(&said[1], begin);
-        ends(&said[1], end);
+        ends(&said[1], &format!("on 30 rows, and less often on {against})."));
     }
 }
 

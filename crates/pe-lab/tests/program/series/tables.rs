@@ -100,25 +100,18 @@ fn times_are_positions_in_units_of_the_middle_step() {
 
 #[test]
 fn what_is_missing_or_out_of_order_is_named_by_its_line() {
-    for (row, said) in [
-        ("9,1,", "line 11: `y` is missing"),
-        ("9,,0.5", "line 11: `x` is missing"),
-        ("9,1,NA", "line 11: `y` is missing: it is `NA`"),
-        (
-            "9,one,0.5",
-            "line 11: `x` is `one`, and series are made of numbers",
-        ),
-        ("8,1,0.5", "line 11: the time `8` is that of the row before"),
-        (
-            "7,1,0.5",
-            "line 11: the time `7` lies before that of the row before",
-        ),
-        (
-            "soon,1,0.5",
-            "line 11: `t` is `soon`, and the other times are numbers",
-        ),
-        ("9,1,0.5,4", "line 11: 4 fields"),
-    ] {
+    for [row, said] in common::rows(
+        "
+        9,1,       | line 11: `y` is missing
+        9,,0.5     | line 11: `x` is missing
+        9,1,NA     | line 11: `y` is missing: it is `NA`
+        9,one,0.5  | line 11: `x` is `one`, and series are made of numbers
+        8,1,0.5    | line 11: the time `8` is that of the row before
+        7,1,0.5    | line 11: the time `7` lies before that of the row before
+        soon,1,0.5 | line 11: `t` is `soon`, and the other times are numbers
+        9,1,0.5,4  | line 11: 4 fields
+        ",
+    ) {
         let text = with(10, row);
         let message = read(&text, TIMED).unwrap_err();
         message.says_all(&[said, "--skip-bad 1"]);
