@@ -222,6 +222,13 @@ pub fn report(study: &Path) -> Command {
     command
 }
 
+/// Predictions for a file by the best model of a study.
+pub fn predict(file: &Path, study: &Path) -> Command {
+    let mut command = lab();
+    command.arg("predict").arg(file).arg("--study").arg(study);
+    command
+}
+
 /// The parts of a study, made one.
 pub fn merge(parts: &[&Path], to: &Path) -> Command {
     let mut command = lab();
@@ -263,6 +270,14 @@ pub fn end_of(child: &mut Child, within: u64) -> Option<i32> {
     None
 }
 
+/// Changes one bit of a file, in the byte so far before its end.
+pub fn flip(file: &Path, before_end: usize) {
+    let mut bytes = fs::read(file).unwrap();
+    let at = bytes.len() - before_end;
+    bytes[at] ^= 1;
+    fs::write(file, bytes).unwrap();
+}
+
 /// Ends a process at once.
 pub fn kill(mut child: Child) {
     child.kill().unwrap();
@@ -295,6 +310,12 @@ pub fn ended_in_time(command: &mut Command) -> (i32, String) {
     let code = end_of(&mut child, 120);
     let said = fs::read_to_string(said.path()).unwrap();
     (code.unwrap_or_else(|| panic!("it hangs: {said}")), said)
+}
+
+/// Makes a pipe with a name.
+#[cfg(unix)]
+pub fn pipe(at: &Path) {
+    assert!(Command::new("mkfifo").arg(at).status().unwrap().success());
 }
 
 /// Sends a signal, such as `-TERM`, to a process, or to a group of them with a `-` before its number.

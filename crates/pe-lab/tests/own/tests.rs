@@ -54,11 +54,8 @@ fn a_scheme_is_compared_reported_and_listed() {
 
     // The configuration is in the result, and so is the code: ours, and this program.
     let result = json(&at.join("s/trials/copy-slope(alpha=0.25,most=7)-1/result.json"));
-    let scheme = &result["spec"]["scheme"];
-    assert_eq!(
-        scheme["encoding"],
-        serde_json::json!({"heads": 2, "alpha": 0.25, "most": 7})
-    );
+    let encoding = serde_json::json!({"heads": 2, "alpha": 0.25, "most": 7});
+    assert_eq!(result["spec"]["scheme"]["encoding"], encoding);
     let code = result["code"].as_str().unwrap();
     let program =
         pe_lab::data::digest_of(fs::File::open(std::env::current_exe().unwrap()).unwrap()).unwrap();
@@ -206,13 +203,7 @@ fn positions_follow_from_tokens() {
     // In training each sequence begins at a place of its own, the same at the same step.
     let trained = places(scheme.for_training(1, 7));
     assert_eq!(trained, places(scheme.for_training(1, 7)));
-    let begins = |row: &Vec<usize>| {
-        row.iter()
-            .copied()
-            .filter(|place| *place > 0)
-            .min()
-            .unwrap()
-    };
+    let begins = |row: &Vec<usize>| *row.iter().filter(|place| **place > 0).min().unwrap();
     let firsts: Vec<usize> = trained.iter().map(begins).collect();
     for ((row, tokens), first) in trained.iter().zip(inputs).zip(&firsts) {
         assert_eq!(row, &expected(tokens, *first));
@@ -234,9 +225,8 @@ fn rates_steps_and_costs_are_measured() {
 fn a_decoder_has_gates_and_wider_queries() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    let text: String = (0..3_000)
-        .map(|nth: u32| char::from(b'a' + (nth * nth % 23 % 5) as u8))
-        .collect();
+    let letter = |nth: u32| char::from(b'a' + (nth * nth % 23 % 5) as u8);
+    let text: String = (0..3_000).map(letter).collect();
     fs::write(at.join("t.txt"), text).unwrap();
     let study = "compare --data t.txt --schemes own_fox,own_pope --seeds 1 --steps 3 --out s";
     small(at, &format!("{study} --train-length 8"));
@@ -269,10 +259,7 @@ fn a_network_takes_the_place_of_the_encoder() {
     assert_eq!(result["spec"]["model"]["network"], "mean");
     // The weight of the network, and an embedding, a table and a readout.
     let parameters = &result["outcome"]["finished"]["parameters"];
-    assert_eq!(
-        parameters,
-        &serde_json::json!(16 * 16 + 4 * 16 + 42 * 16 + (16 * 2 + 2))
-    );
+    assert_eq!(*parameters, 16 * 16 + 4 * 16 + 42 * 16 + (16 * 2 + 2));
     failed(ran(at, "compare --network meen --dry-run --out t"), 2)
         .says("there is no network `meen`; the networks are: encoder, mean");
 }

@@ -28,10 +28,8 @@ fn with_others(folder: &Path, others: f64) {
 fn costs_are_measured_after_the_trials_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let (_, stderr) = well(run(
-        &[&words(STUDY)[..], &SMALL, &["--costs", "--out"]].concat(),
-        &out,
-    ));
+    let study = [&words(STUDY)[..], &SMALL, &["--costs", "--out"]].concat();
+    let (_, stderr) = well(run(&study, &out));
     let measuring =
         "measuring what each scheme costs, one at a time: 2 schemes at 3 lengths, 5 times each";
     let (_, after) = stderr.split_once(measuring).expect(&stderr);
@@ -64,10 +62,4 @@ fn costs_are_measured_after_the_trials_and_reported() {
 
     fs::write(out.join("costs.json"), "{").unwrap();
     failed(run(&["report", "--details"], &out), 1).says("costs.json cannot be read");
-}
-
-#[test]
-fn a_study_that_has_not_begun_has_no_costs() {
-    let folder = tempfile::tempdir().unwrap();
-    failed(run(&["costs"], folder.path()), 2).says("holds no study");
 }

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{
-    self, SMALL, Says, end_of, ended_in_time as ended, merge, report, resume, send, train,
+    self, SMALL, Says, end_of, ended_in_time as ended, merge, pipe, report, resume, send, train,
     wait_until,
 };
 
@@ -23,10 +23,6 @@ fn study(out: &Path) -> Command {
 fn copy(from: &Path, to: &Path) {
     let copied = Command::new("cp").arg("-r").args([from, to]).status();
     assert!(copied.unwrap().success());
-}
-
-fn pipe(at: &Path) {
-    assert!(Command::new("mkfifo").arg(at).status().unwrap().success());
 }
 
 /// What no study may touch: a private file, and a folder with files of the names of a trial's.

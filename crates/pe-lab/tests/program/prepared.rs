@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use crate::common::{self, Says, compare, failed, good_in, killed_after, numbers, succeeds};
+use crate::common::{self, Says, compare, failed, flip, good_in, killed_after, numbers, succeeds};
 
 /// A table of so many rows with few and long tokens, so that a large file trains fast.
 fn table(folder: &Path, rows: usize) -> PathBuf {
@@ -102,10 +102,7 @@ fn data_is_prepared_once_and_made_again_when_it_is_damaged() {
 
     // The copy itself is still looked at, before any trial is run.
     forget(&out);
-    let copy = out.join("data/rows.csv");
-    let mut bytes = fs::read(&copy).unwrap();
-    *bytes.last_mut().unwrap() ^= 1;
-    fs::write(&copy, bytes).unwrap();
+    flip(&out.join("data/rows.csv"), 1);
     failed(common::ended(&mut study(&data, &out)), 1).says("rows.csv has changed");
 }
 

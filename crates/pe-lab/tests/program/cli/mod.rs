@@ -146,9 +146,10 @@ fn a_full_standard_output_is_an_error_and_a_closed_one_is_not() {
 }
 
 #[test]
-fn a_report_needs_a_study() {
+fn a_report_and_costs_need_a_study() {
     let folder = tempfile::tempdir().unwrap();
     failed(ended(&mut report(folder.path())), 2).says("holds no study");
+    failed(ended(lab().arg("costs").arg(folder.path())), 2).says("holds no study");
     let file = folder.path().join("rows.csv");
     std::fs::write(&file, "label,text\n").unwrap();
     failed(ended(&mut report(&file)), 2).says("rows.csv holds no study: it is a file");

@@ -6,7 +6,7 @@ mod refused;
 use std::fs;
 use std::path::Path;
 
-use crate::common::{self, Says, ended, failed, json, lab, succeeds, well};
+use crate::common::{self, Says, ended, failed, json, lab, predict, succeeds, well};
 use burn::tensor::Device;
 use pe_lab::ask::{ModelSpec, Recipe, Scheme};
 use pe_lab::data::DataTask;
@@ -61,11 +61,8 @@ fn a_study_on_a_file_keeps_a_copy_and_no_longer_needs_the_file() {
     fs::remove_file(&file).unwrap();
     succeeds(lab().arg("report").arg(&out));
     let elsewhere = folder.path().join("elsewhere");
-    let mut again = lab();
-    again
-        .args(["compare", "--study"])
-        .arg(out.join("study.toml"));
-    succeeds(again.arg("--out").arg(&elsewhere));
+    let mut again = common::compare("", &elsewhere);
+    succeeds(again.arg("--study").arg(out.join("study.toml")));
     let spec = |folder: &Path| fs::read_to_string(folder.join("study.json")).unwrap();
     assert_eq!(spec(&elsewhere), spec(&out));
 }
@@ -74,11 +71,8 @@ fn a_study_on_a_file_keeps_a_copy_and_no_longer_needs_the_file() {
 fn of_the_repository(name: &str, flags: &str, out: &Path) -> (String, String) {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
     let mut command = common::compare(&format!("{SHORT} {flags}"), out);
-    command
-        .args(common::SMALL)
-        .arg("--data")
-        .arg(data.join(name));
-    succeeds(&mut command)
+    command.args(common::SMALL).arg("--data");
+    succeeds(command.arg(data.join(name)))
 }
 
 const PROMOTERS: &str = "--no-header --label 1 --text 3 --tokens characters";
@@ -126,21 +120,11 @@ fn three_real_files_go_from_file_to_answer() {
 #[test]
 fn rows_of_a_group_stay_together_and_the_report_counts_groups() {
     let folder = tempfile::tempdir().unwrap();
-    let (file, out) = (
-        folder.path().join("visits.csv"),
-        folder.path().join("study"),
-    );
+    let [file, out] = ["visits.csv", "study"].map(|name| folder.path().join(name));
     let row = |i: usize| {
-        let patient = i / 5;
-        let label = if patient.is_multiple_of(2) {
-            "ill"
-        } else {
-            "well"
-        };
-        format!(
-            "{label},p{patient},w{patient} x{patient} a b c d y{}\n",
-            i % 5
-        )
+        let (patient, visit) = (i / 5, i % 5);
+        let label = ["ill", "well"][patient % 2];
+        format!("{label},p{patient},w{patient} x{patient} a b c d y{visit}\n")
     };
     let rows: String = (0..200).map(row).collect();
     fs::write(&file, format!("label,patient,text\n{rows}")).unwrap();
@@ -167,7 +151,7 @@ fn rows_of_a_group_stay_together_and_the_report_counts_groups() {
     // Rows to predict need no groups.
     let new = folder.path().join("new.csv");
     fs::write(&new, "text\nw1 x1 a b c d y1\n").unwrap();
-    let (stdout, _) = succeeds(lab().arg("predict").arg(&new).arg("--study").arg(&out));
+    let (stdout, _) = succeeds(&mut predict(&new, &out));
     assert_eq!(stdout.lines().count(), 2, "{stdout}");
     // Without groups it is another study.
     failed(study("--folds 2 --tune 2"), 2).says("holds another study");
@@ -182,13 +166,8 @@ fn folds_are_tasks_of_their_own_and_a_winner_predicts() {
     stderr.says("3 folds, each a task of its own");
     stdout.says_all(&["data-fold-1 (", "data-fold-3 ("]);
     let csv = fs::read_to_string(out.join("results.csv")).unwrap();
-    assert_eq!(
-        csv.lines()
-            .filter(|line| line.starts_with("\"promoters.data, data-fold-2\","))
-            .count(),
-        2,
-        "{csv}"
-    );
+    let rows = csv.matches("\n\"promoters.data, data-fold-2\",").count();
+    assert_eq!(rows, 2, "{csv}");
     let winner = json(&out.join("winner.json"));
     // The configuration is one that pe-burn reads.
     let encoding = winner["scheme"]["encoding"].clone();
@@ -198,13 +177,9 @@ fn folds_are_tasks_of_their_own_and_a_winner_predicts() {
     // Rows without labels, of another file name, in other words for the same columns.
     let rows = folder.path().join("new.csv");
     fs::write(&rows, "?,a,tactagcaatacgct\n?,b,ttt\n").unwrap();
-    let (stdout, _) = succeeds(lab().arg("predict").arg(&rows).arg("--study").arg(&out));
+    let (stdout, _) = succeeds(&mut predict(&rows, &out));
     let lines: Vec<&str> = stdout.lines().collect();
-    assert_eq!(
-        (lines[0], lines.len()),
-        ("row,prediction,probability", 3),
-        "{stdout}"
-    );
+    assert_eq!((lines[0], lines.len()), ("row,prediction,probability", 3));
     for (number, line) in (1..).zip(&lines[1..]) {
         let cells: Vec<&str> = line.split(',').collect();
         assert_eq!(cells[0], number.to_string());
@@ -215,27 +190,15 @@ fn folds_are_tasks_of_their_own_and_a_winner_predicts() {
     // Its report can be written elsewhere, with the winner.
     let elsewhere = folder.path().join("elsewhere");
     succeeds(lab().arg("report").arg(&out).arg("--out").arg(&elsewhere));
-    for file in [
-        "report.html",
-        "winner.json",
-        "winner.bpk",
-        "bars-data-fold-1.svg",
-    ] {
+    for file in "report.html winner.json winner.bpk bars-data-fold-1.svg".split(' ') {
         assert!(elsewhere.join(file).exists(), "{file}");
     }
     assert!(!elsewhere.join("study.json").exists());
 
     fs::write(&rows, format!("?,a,{}\n", "t".repeat(58))).unwrap();
-    failed(
-        ended(lab().arg("predict").arg(&rows).arg("--study").arg(&out)),
-        2,
-    )
-    .says("row 1 has 58 tokens, and the longest in the study has 57");
+    let refused = || failed(ended(&mut predict(&rows, &out)), 2);
+    refused().says("row 1 has 58 tokens, and the longest in the study has 57");
     fs::remove_file(out.join("winner.bpk")).unwrap();
     fs::write(&rows, "?,a,t\n").unwrap();
-    failed(
-        ended(lab().arg("predict").arg(&rows).arg("--study").arg(&out)),
-        2,
-    )
-    .says("winner.bpk is not there");
+    refused().says("winner.bpk is not there");
 }
