@@ -7,6 +7,7 @@ use super::html::{self, Charts};
 use super::summary::Summary;
 use super::verdict::judged;
 use crate::ask::{ModelSpec, Recipe, StudySpec, TaskSteps, Tasks, Versions};
+use crate::data::{DataSpec, FileSpec, Format, Reading};
 use crate::learn::{Cost, CurvePoint, LengthScore, PositionScore};
 use crate::rng::{RngExt, generator};
 use crate::run::{Costs, Machine, Measures, SchemeCosts, Timing};
@@ -219,6 +220,20 @@ impl Synthetic {
         let reason = "the loss is no longer a number at step 812";
         study.fail(tasks[4], schemes[7], 2, reason)
     }
+}
+
+/// A file of a person's.
+pub fn file(name: &str) -> FileSpec {
+    FileSpec {
+        file: name.into(),
+        sha256: String::new(),
+        bytes: 1,
+    }
+}
+
+/// A table of a person's rows.
+pub fn own_data(name: &str) -> DataSpec {
+    DataSpec::new(file(name), Format::Csv, &Reading::default())
 }
 
 /// The page of a report.

@@ -5,19 +5,10 @@ use super::comparison::Part;
 use super::data::Data;
 use super::encodings::Encodings;
 use super::summary::Summary;
-use super::synthetic::{Synthetic, page};
+use super::synthetic::{Synthetic, file, own_data, page};
 use super::{Report, Results, table};
 use crate::data::testing::Says;
-use crate::data::{DataSpec, FileSpec, Format, Reading};
 use crate::task::{Measure, Score};
-
-fn file(name: &str) -> FileSpec {
-    FileSpec {
-        file: name.into(),
-        sha256: String::new(),
-        bytes: 1,
-    }
-}
 
 /// Two schemes on a task with these accuracies above a floor of 0.25, three seeds each.
 fn study(task: &str, scores: [(&str, f64); 2]) -> Synthetic {
@@ -30,11 +21,7 @@ fn study(task: &str, scores: [(&str, f64); 2]) -> Synthetic {
 /// The same of a person's own data.
 fn own_study(scores: [(&str, f64); 2]) -> Synthetic {
     let mut study = study("data", scores);
-    study.spec.data = Some(DataSpec::new(
-        file("a.csv"),
-        Format::Csv,
-        &Reading::default(),
-    ));
+    study.spec.data = Some(own_data("a.csv"));
     study
 }
 

@@ -2,11 +2,11 @@ mod trainings;
 
 use super::*;
 use crate::ask::Grown;
+use crate::data::DataSpec;
 use crate::data::testing::{Says, rows};
-use crate::data::{DataSpec, FileSpec, Format, Reading};
 use crate::learn::RowOutcomes;
 use crate::report::data::{Data, Look};
-use crate::report::synthetic::Synthetic;
+use crate::report::synthetic::{Synthetic, own_data};
 use crate::task::Score;
 
 /// Schemes on one task: normalized scores inside, one a seed.
@@ -238,14 +238,9 @@ fn of_rows(against: usize, folds: Option<usize>) -> Vec<String> {
         Some(_) => &["mine-1", "mine-2"],
     };
     let mut study = Synthetic::new(tasks, &["a", "b"], 5);
-    let kept = FileSpec {
-        file: "reviews.csv".into(),
-        sha256: String::new(),
-        bytes: 1,
-    };
     study.spec.data = Some(DataSpec {
         folds,
-        ..DataSpec::new(kept, Format::Csv, &Reading::default())
+        ..own_data("reviews.csv")
     });
     for (scheme, rows) in [("a", 30..30 + against), ("b", 0..30)] {
         for seed in 1..=5 {
