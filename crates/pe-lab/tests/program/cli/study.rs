@@ -154,11 +154,9 @@ fn a_study_file_is_read_and_its_faults_are_named() {
         assert!(!out.exists(), "{text}");
     }
     failed(study("--study /no/such.toml", &out), 2).says("/no/such.toml: No such file");
-    fs::write(
-        &file,
-        "schemes = [\"none\"]\ntasks = [\"digits\"]\nseeds = [7]\nsteps = 2\n[model]\nlayers = 1\n",
-    )
-    .unwrap();
+    let plan =
+        "schemes = ['none']\ntasks = ['digits']\nseeds = [7]\nsteps = 2\n[model]\nlayers = 1\n";
+    fs::write(&file, plan).unwrap();
     well(study(&format!("{mine} --schemes learned"), &out));
     assert!(out.join("trials/digits-learned-7/result.json").exists());
 }
@@ -199,15 +197,12 @@ fn impossible_results_are_refused_and_a_lost_spec_is_written_again() {
     let file = out.join("trials/digits-learned-1/encoding.csv");
     let whole = fs::read_to_string(&file).unwrap();
     let picture = |page: &str| page.contains("Cosine similarity: learned, trained on digits");
-    assert!(picture(
-        &fs::read_to_string(out.join("report.html")).unwrap()
-    ));
+    let page = || fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(picture(&page()));
+    let other = "it is not as it was written";
     for (content, said) in [
-        (
-            Some(whole.replacen('1', "2", 1)),
-            "it is not as it was written",
-        ),
-        (Some(String::new()), "it is not as it was written"),
+        (Some(whole.replacen('1', "2", 1)), other),
+        (Some(String::new()), other),
         (None, "it is gone"),
     ] {
         match content {
@@ -216,8 +211,7 @@ fn impossible_results_are_refused_and_a_lost_spec_is_written_again() {
         }
         let (_, stderr) = well(report());
         stderr.says_all(&[said, "encoding.csv"]);
-        let page = fs::read_to_string(out.join("report.html")).unwrap();
-        assert!(page.contains(said) && !picture(&page));
+        assert!(page().contains(said) && !picture(&page()));
     }
     fs::write(&file, whole).unwrap();
     let (code, _, stderr) = report();
