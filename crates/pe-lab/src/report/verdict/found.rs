@@ -221,10 +221,8 @@ mod tests {
         }
         let (positions, parts) = found(&study);
         let positions = positions.unwrap();
-        assert_eq!(
-            (positions.part, positions.found),
-            (Part::Inside, Need::Needed)
-        );
+        assert_eq!(positions.part, Part::Inside);
+        assert_eq!(positions.found, Need::Needed);
         let Achieved::Right(without, of) = positions.without else {
             panic!("a share of right answers");
         };
@@ -294,10 +292,8 @@ mod tests {
         assert_eq!(answer(&empty), Answer::NoScore);
         let alone = study(&[("a", HIGH)]);
         assert_eq!(answer(&alone), Answer::Alone("a".into()));
-        let (_, parts) = found(&study(&[
-            ("a", &[0.01, 0.02, 0.0]),
-            ("b", &[0.0, 0.01, 0.02]),
-        ]));
+        let floor: [&[f64]; 2] = [&[0.01, 0.02, 0.0], &[0.0, 0.01, 0.02]];
+        let (_, parts) = found(&study(&[("a", floor[0]), ("b", floor[1])]));
         assert_eq!(parts, [Top::Floor]);
         let mut study = study(&[("a", HIGH), ("b", LOW)]);
         let mut data = study.data();

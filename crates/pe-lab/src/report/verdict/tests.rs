@@ -65,14 +65,11 @@ fn one_sentence_says_which_scheme_is_best_and_how_sure_that_is() {
         ),
         // The best comes with the pairs that are not proven.
         (
-            vec![
-                a,
-                ("near", &close),
-                ("c", LOW),
-                ("d", LOW),
-                ("e", LOW),
-                ("f", LOW),
-            ],
+            [
+                &[a, ("near", &close)],
+                &["c", "d", "e", "f"].map(|name| (name, LOW))[..],
+            ]
+            .concat(),
             "a is best of the six on mine (nearest: near",
             "). Not proven below it as single pairs: near.",
         ),
@@ -118,11 +115,8 @@ fn the_least_certain_pair_comes_where_it_is_not_the_nearest() {
 #[test]
 fn a_scheme_alone_is_compared_with_nothing() {
     let only_a = Synthetic::new(&["mine"], &["a", "b"], 1).score("mine", "a", 1, &[(10, 0.925)]);
-    let said = &verdict(&only_a)[0];
-    assert_eq!(
-        said,
-        "On held-out data: only a has scores (0.90 of 1 on mine)."
-    );
+    let said = "On held-out data: only a has scores (0.90 of 1 on mine).";
+    assert_eq!(verdict(&only_a)[0], said);
 }
 
 #[test]
