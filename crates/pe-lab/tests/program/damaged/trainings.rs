@@ -68,15 +68,12 @@ fn the_weights_of_a_winner_are_those_that_were_trained() {
     succeeds(&mut rows::of_data(&rows, &out));
     let predict = || ended(&mut common::predict(&rows, &out));
     assert_eq!(predict().0, 0);
-    let changes: [(&str, &str, fn(&Path)); 2] = [
-        ("winner.bpk", "does not hold the weights", |file| {
-            flip(file, 9)
-        }),
-        ("winner.json", "not as it was written", |file| {
-            edit(file, |winner| winner["model"]["heads"] = json!(0));
-        }),
-    ];
-    for (name, said, change) in changes {
+    let flipped: fn(&Path) = |file| flip(file, 9);
+    let edited: fn(&Path) = |file| edit(file, |winner| winner["model"]["heads"] = json!(0));
+    for (name, said, change) in [
+        ("winner.bpk", "does not hold the weights", flipped),
+        ("winner.json", "not as it was written", edited),
+    ] {
         let file = out.join(name);
         let whole = fs::read(&file).unwrap();
         change(&file);
