@@ -64,26 +64,17 @@ fn bad_values_are_refused_with_name_value_and_bound() {
                 said["name"] == name && said["value"] == value && is_bound,
                 "{query}: {said}"
             );
-            assert!(
-                said["error"].as_str().unwrap().contains(" must be "),
-                "{said}"
-            );
+            let error = said["error"].as_str().unwrap();
+            assert!(error.contains(" must be "), "{error}");
         }
-        let past = get(
-            port,
-            "/api/numbers?scheme=sinusoidal&start=1000000000&count=2",
-        )
-        .json();
-        assert_eq!(past["value"], "1000000001");
+        let past = "/api/numbers?scheme=sinusoidal&start=1000000000&count=2";
+        assert_eq!(get(port, past).json()["value"], "1000000001");
     });
 }
 
 /// The offsets of the keys, and a line of values at them.
 fn line(said: &Value, nth: usize) -> Vec<(f64, f64)> {
-    let (offsets, values) = (
-        floats(&said["offsets"]),
-        floats(&said["lines"][nth]["values"]),
-    );
+    let [offsets, values] = [&said["offsets"], &said["lines"][nth]["values"]].map(floats);
     assert_eq!(offsets.len(), values.len());
     offsets.into_iter().zip(values).collect()
 }
@@ -97,31 +88,21 @@ fn near(value: f64, exact: f64, within: f64) {
 fn the_numbers_are_those_of_the_library() {
     serving(None, |port| {
         let query = "scheme=sinusoidal&d_model=33&base=500&layout=halves&start=999999000&count=100&every=10&position=999999500";
-        let spectrum = Spectrum::new(33, 500.0)
-            .unwrap()
-            .with_layout(Layout::Halves);
+        let spectrum = Spectrum::new(33, 500.0).unwrap();
+        let spectrum = spectrum.with_layout(Layout::Halves);
         let positions: Vec<usize> = (0..100).map(|i| 999_999_000 + 10 * i).collect();
-        assert_eq!(
-            rows(port, query),
-            spectrum.rows_at::<f32>(&positions).unwrap()
-        );
+        let expected = spectrum.rows_at::<f32>(&positions).unwrap();
+        assert_eq!(rows(port, query), expected);
         // What stands behind a % is read, and what is not named has its default.
-        let encoded = query
-            .replace("halves", "%68alves")
-            .replace("d_model", "d%5Fmodel");
+        let encoded = query.replace("halves", "%68alves");
+        let encoded = encoded.replace("d_model", "d%5Fmodel");
         assert_eq!(rows(port, &encoded), rows(port, query));
         let said = numbers(port, query);
-        assert_eq!(
-            floats(&said["frequencies"][0]["values"]),
-            spectrum.frequencies()
-        );
-        let similarity = positions
-            .iter()
-            .map(|p| spectrum.similarity(*p as isize - 999_999_500).unwrap());
-        assert_eq!(
-            floats(&said["similarity"]),
-            similarity.collect::<Vec<f64>>()
-        );
+        let frequencies = floats(&said["frequencies"][0]["values"]);
+        assert_eq!(frequencies, spectrum.frequencies());
+        let similarity = |at: &usize| spectrum.similarity(*at as isize - 999_999_500).unwrap();
+        let similarity: Vec<f64> = positions.iter().map(similarity).collect();
+        assert_eq!(floats(&said["similarity"]), similarity);
 
         // q = k = ones: the score is that of the closed form, twice the sum of cosines over √d_head.
         let said = numbers(port, "scheme=rotary&d_head=32&query=1000000&reach=300");
@@ -133,48 +114,31 @@ fn the_numbers_are_those_of_the_library() {
 
         // LongRoPE: past the trained length every frequency has a factor of its own, and up to it none.
         for (query, is_long) in [(1_000, true), (60, false)] {
-            let said = numbers(
-                port,
-                &format!(
-                    "scheme=rotary&d_head=32&scaling=longrope&factor=8&original=128&query={query}&reach=60"
-                ),
-            );
+            let settings = "scheme=rotary&d_head=32&scaling=longrope&factor=8&original=128";
+            let said = numbers(port, &format!("{settings}&query={query}&reach=60"));
             let plain = Spectrum::new(32, 10_000.0).unwrap().frequencies();
             let frequencies = floats(&said["frequencies"][0]["values"]);
             assert_eq!(floats(&said["frequencies"][1]["values"]), plain);
             for (i, (scaled, plain)) in frequencies.iter().zip(&plain).enumerate() {
-                let factor = if is_long {
-                    8.0_f64.powf(i as f64 / 15.0)
-                } else {
-                    1.0
-                };
+                let factor = 8.0_f64.powf(if is_long { i as f64 / 15.0 } else { 0.0 });
                 assert!((scaled * factor / plain - 1.0).abs() < 1e-12, "{i}");
             }
             // Both sides are multiplied by √(1 + ln 8 / ln 128).
             let amplitude = 1.0 + 8.0_f64.ln() / 128.0_f64.ln();
             for (offset, score) in line(&said, 0) {
                 let turned = frequencies.iter().map(|omega| 2.0 * (omega * offset).cos());
-                near(
-                    score,
-                    amplitude * turned.sum::<f64>() / 32.0_f64.sqrt(),
-                    4e-6,
-                );
+                let exact = amplitude * turned.sum::<f64>() / 32.0_f64.sqrt();
+                near(score, exact, 4e-6);
             }
-            let used = if is_long {
-                "the long ones"
-            } else {
-                "the short ones"
-            };
+            let used = if is_long { "long" } else { "short" };
             let facts = said["facts"].to_string();
-            assert!(facts.contains(used), "{facts}");
+            assert!(facts.contains(&format!("the {used} ones")), "{facts}");
         }
 
         // xPos: every pair has the factor ζ^((query − key)/scale_base).
         for (query, scale_base) in [(300, 200.0), (20_000, 512.0), (999_999_000, 1e9)] {
-            let said = numbers(
-                port,
-                &format!("scheme=xpos&d_head=32&scale_base={scale_base}&query={query}&reach=250"),
-            );
+            let settings = format!("scheme=xpos&d_head=32&scale_base={scale_base}&query={query}");
+            let said = numbers(port, &format!("{settings}&reach=250"));
             let spectrum = Spectrum::new(32, 10_000.0).unwrap().frequencies();
             assert_eq!(floats(&said["frequencies"][0]["values"]), spectrum);
             let scores = line(&said, 0);
@@ -206,10 +170,8 @@ fn the_numbers_are_those_of_the_library() {
             }
         }
 
-        let said = numbers(
-            port,
-            "scheme=kerple&shape=power&r1=0.5&r2=1.5&query=100&reach=100",
-        );
+        let settings = "scheme=kerple&shape=power&r1=0.5&r2=1.5&query=100&reach=100";
+        let said = numbers(port, settings);
         for (offset, bias) in line(&said, 0) {
             let exact = -0.5 * offset.abs().powf(1.5);
             near(bias, exact, 1e-5 * exact.abs());
@@ -292,37 +254,26 @@ fn samples_compute_what_the_page_shows() {
     let device = Device::flex();
     let query_of = |name: &str| samples().find(|sample| sample.0 == name).unwrap().1;
     serving(None, |port| {
-        let some = samples::sinusoidal::encoding(&device);
-        let tables = [
-            (
-                "sinusoidal",
-                samples::sinusoidal::rows(),
-                some,
-                vec![7, 10, 13, 16, 19],
-            ),
-            (
-                "plain",
-                samples::plain::rows(),
-                samples::plain::encoding(&device),
-                (0..100).collect(),
-            ),
-        ];
-        for (name, sample, module, ids) in tables {
+        let some = samples::sinusoidal::encoding(&device).unwrap();
+        let plain = samples::plain::encoding(&device).unwrap();
+        let (of_some, of_plain) = (samples::sinusoidal::rows(), samples::plain::rows());
+        for (name, sample, module, ids) in [
+            ("sinusoidal", of_some, some, vec![7, 10, 13, 16, 19]),
+            ("plain", of_plain, plain, (0..100).collect()),
+        ] {
             let shown = rows(port, query_of(name));
             assert_eq!(shown, sample.unwrap(), "{name}");
             let zeros = Tensor::zeros([1, ids.len(), shown.len() / ids.len()], &device);
             let at = Positions::from_id_rows(&[ids]).unwrap();
-            let sums = module.unwrap().embed(zeros, &at).into_data();
+            let sums = module.embed(zeros, &at).into_data();
             assert_eq!(shown, sums.try_to_vec::<f32>().unwrap(), "{name}");
         }
 
         let at = |ids: &[usize]| Positions::from_id_rows(&[ids]).unwrap();
         let ones = |seq: usize| Tensor::<4>::ones([1, 1, seq, 32], &device);
+        let rotary = samples::rotary::rotation(&device).unwrap();
         for (name, rope) in [
-            (
-                "rotary",
-                &samples::rotary::rotation(&device).unwrap() as &dyn Rotate,
-            ),
+            ("rotary", &rotary as &dyn Rotate),
             ("longrope", &samples::longrope::rotation(&device).unwrap()),
             ("xpos", &samples::xpos::rotation(&device).unwrap()),
         ] {
@@ -333,11 +284,9 @@ fn samples_compute_what_the_page_shows() {
             close(&scores, &said);
         }
 
+        let alibi = samples::alibi::bias(&device).unwrap();
         for (name, bias) in [
-            (
-                "alibi",
-                &samples::alibi::bias(&device).unwrap() as &dyn Bias,
-            ),
+            ("alibi", &alibi as &dyn Bias),
             ("kerple", &samples::kerple::bias(&device).unwrap()),
         ] {
             let said = numbers(port, query_of(name));
@@ -346,10 +295,8 @@ fn samples_compute_what_the_page_shows() {
         }
         // Its table is random; that it has the settings is all there is to compare.
         let t5 = samples::t5::bias(&device).unwrap();
-        let expected = pe_burn::T5RelativeBiasConfig::new(2)
-            .with_buckets(16)
-            .with_max_distance(40)
-            .with_bidirectional(false);
+        let expected = pe_burn::T5RelativeBiasConfig::new(2).with_buckets(16);
+        let expected = expected.with_max_distance(40).with_bidirectional(false);
         assert_eq!(t5.config(), &expected);
     });
 }

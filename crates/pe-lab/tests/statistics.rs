@@ -59,10 +59,8 @@ fn values() -> Values {
 #[track_caller]
 fn close(value: f64, expected: f64) {
     let within = 1e-9 * expected.abs().max(1e-3);
-    assert!(
-        (value - expected).abs() <= within,
-        "{value} is not {expected}"
-    );
+    let is_close = (value - expected).abs() <= within;
+    assert!(is_close, "{value} is not {expected}");
 }
 
 #[test]
@@ -112,13 +110,9 @@ fn all_four_tests_are_those_of_scipy() {
 fn students_tails_are_those_of_scipy() {
     for tail in values().tails {
         let p = two_sided(tail.t, tail.df);
-        assert!(
-            (p - tail.p).abs() <= 1e-11 * tail.p,
-            "t {}, df {}: {p} is not {}",
-            tail.t,
-            tail.df,
-            tail.p
-        );
+        let Tail { t, df, p: expected } = tail;
+        let is_close = (p - expected).abs() <= 1e-11 * expected;
+        assert!(is_close, "t {t}, df {df}: {p} is not {expected}");
         assert_eq!(two_sided(-tail.t, tail.df), p);
     }
 }

@@ -91,10 +91,7 @@ fn a_result_survives_its_file() {
     let result = trial(&spec("reverse", "sinusoidal"));
     let text = serde_json::to_string(&result).unwrap();
     let read: TrialResult = serde_json::from_str(&text).unwrap();
-    assert!(
-        read == result,
-        "a number changed on its way through the file"
-    );
+    assert!(read == result, "a number changed on its way");
 }
 
 #[test]
@@ -205,10 +202,10 @@ fn a_training_that_was_stopped_goes_on_from_its_checkpoint_to_the_same_numbers()
         }
     };
     let stopped = watched(&spec, folder.path(), from(0, 2 * EPOCH + 1)).unwrap_err();
-    assert!(
-        matches!(stopped, LabError::Stopped { done, .. } if done == 2 * EPOCH + 1),
-        "{stopped}"
-    );
+    let LabError::Stopped { done, .. } = stopped else {
+        panic!("{stopped}")
+    };
+    assert_eq!(done, 2 * EPOCH + 1);
     let last = || last_checkpoint(&place, spec.steps);
     assert_eq!((last().epochs, last().damaged), (2, vec![]));
 

@@ -21,7 +21,7 @@ use super::versions::Versions;
 use crate::data::{DataSpec, Format, Objective, Reading};
 use crate::device;
 use crate::error::LabError;
-use crate::folder::StudyFolder;
+use crate::folder::{Copied, StudyFolder};
 use crate::stats::{FEWEST_SEEDS, Looks};
 
 /// Everything that determines the numbers of a study.
@@ -182,9 +182,9 @@ impl StudySpec {
             .iter()
             .map(|task| (task.name.clone(), task.asked()));
         let data = self.data.as_ref();
-        let test = data.and_then(|data| data.test.as_ref());
-        let tokenizer = data.and_then(|data| data.tokenizer.as_ref());
-        let labels = data.and_then(|data| data.labels.as_ref());
+        let copies = data.map(|data| StudyFolder::at("").copies(data));
+        let copies = copies.as_ref();
+        let path = |(_, copy): &Copied| copy.to_path_buf();
         let reading = data.map(|data| {
             let mut reading = data.reading.clone();
             // What a plan of a text leaves open is the next token.
@@ -197,11 +197,11 @@ impl StudySpec {
             schemes: Some(Names::These(self.schemes.clone())),
             tasks: data.is_none().then_some(Names::These(tasks)),
             causal: None,
-            data: data.map(StudyFolder::data_inside),
-            test: test.map(StudyFolder::test_inside),
+            data: copies.map(|of| path(&of.data)),
+            test: copies.and_then(|of| of.test.as_ref().map(path)),
             folds: data.and_then(|data| data.folds),
-            tokenizer: tokenizer.map(StudyFolder::tokenizer_inside),
-            labels: labels.map(StudyFolder::labels_inside),
+            tokenizer: copies.and_then(|of| of.tokenizer.as_ref().map(path)),
+            labels: copies.and_then(|of| of.labels.as_ref().map(path)),
             seeds: Some(Seeds::These(self.seeds.clone())),
             until: self.until,
             steps: Some(Steps::ByTask(steps.collect())),

@@ -58,22 +58,12 @@ mod tests {
         let said =
             |message: &str, given: &str| cut(message, [given.to_string()].into_iter()).into_owned();
         let message = format!("there is no scheme `{long}` in {path}");
-        let shown = said(&message, &format!("none,{long}"));
-        assert_eq!(
-            shown,
-            format!(
-                "there is no scheme `{}… (5000 characters)` in {path}",
-                "x".repeat(80)
-            )
-        );
+        let shown = |name: &str| format!("there is no scheme {name} in {path}");
+        let cut = format!("`{}… (5000 characters)`", "x".repeat(80));
+        assert_eq!(said(&message, &format!("none,{long}")), shown(&cut));
         // A word of a file, which is no argument.
-        assert_eq!(
-            said(&message, "--schemes"),
-            format!(
-                "there is no scheme {} in {path}",
-                short(&format!("`{long}`"))
-            )
-        );
+        let cut = short(&format!("`{long}`"));
+        assert_eq!(said(&message, "--schemes"), shown(&cut));
         let lines = "a\nb\u{1b}".repeat(100);
         assert!(!said(&format!("{lines:?} is wrong"), &lines).contains("\n"));
         assert_eq!(said("short", "short"), "short");

@@ -177,27 +177,16 @@ impl Table {
 }
 
 impl Kind {
-    fn name(&self) -> &'static str {
+    /// Its name, and where it is written.
+    fn of(&self) -> (&'static str, &Out) {
         match self {
-            Self::Heatmap { .. } => "heatmap",
-            Self::Curves { .. } => "curves",
-            Self::Frequencies { .. } => "frequencies",
-            Self::Clocks { .. } => "clocks",
-            Self::Similarity { .. } => "similarity",
-            Self::Rotary { .. } => "rotary",
-            Self::Alibi { .. } => "alibi",
-        }
-    }
-
-    fn out(&self) -> &Out {
-        match self {
-            Self::Heatmap { out, .. }
-            | Self::Curves { out, .. }
-            | Self::Frequencies { out, .. }
-            | Self::Clocks { out, .. }
-            | Self::Similarity { out, .. }
-            | Self::Rotary { out, .. }
-            | Self::Alibi { out, .. } => out,
+            Self::Heatmap { out, .. } => ("heatmap", out),
+            Self::Curves { out, .. } => ("curves", out),
+            Self::Frequencies { out, .. } => ("frequencies", out),
+            Self::Clocks { out, .. } => ("clocks", out),
+            Self::Similarity { out, .. } => ("similarity", out),
+            Self::Rotary { out, .. } => ("rotary", out),
+            Self::Alibi { out, .. } => ("alibi", out),
         }
     }
 
@@ -255,18 +244,20 @@ impl Kind {
 
 /// Draws a picture, and prints the name of its file.
 pub(super) fn run(args: &PlotArgs) -> Result<u8, LabError> {
-    let file = match &args.kind.out().out {
+    let (name, out) = args.kind.of();
+    let file = match &out.out {
         Some(file) => file.clone(),
-        None => PathBuf::from(format!("pe-lab-{}.svg", args.kind.name())),
+        None => PathBuf::from(format!("pe-lab-{name}.svg")),
     };
     // Checked first, so that no work is lost: the name of the file, and whether it can be written there.
     Format::of(&file)?;
     check_place(&file)?;
     let svg = args.kind.svg()?;
-    match args.kind.out().no_titles {
-        true => write(&without_title(&svg), &Entry::named(&file))?,
-        false => write(&svg, &Entry::named(&file))?,
-    }
+    let svg = match out.no_titles {
+        true => without_title(&svg),
+        false => svg,
+    };
+    write(&svg, &Entry::named(&file))?;
     print_line(&format!("wrote {}", file.display()));
     Ok(0)
 }

@@ -64,10 +64,8 @@ mod tests {
             format!("The global thread pool: ThreadPoolBuildError {{ kind: IOError({source:?}) }}"),
         ] {
             let said = refusal(&refused, true).unwrap();
-            assert!(
-                said.starts_with("error: ") && said.contains(&refused),
-                "{said}"
-            );
+            assert!(said.starts_with("error: "), "{said}");
+            assert!(said.contains(&refused), "{said}");
         }
         let mistake = "index out of bounds: the len is 3 but the index is 7";
         assert_eq!(refusal(mistake, true), None);

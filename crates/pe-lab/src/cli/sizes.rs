@@ -67,6 +67,7 @@ mod tests {
 
     use super::*;
     use crate::ask::Schedule;
+    use crate::data::testing::Says;
 
     #[derive(Parser)]
     struct Flags {
@@ -78,9 +79,8 @@ mod tests {
     fn every_field_of_model_and_recipe_that_has_a_flag_is_set_by_it() {
         let flags = "pe-lab --norm post --activation relu --dropout 0.1 --warmup 30 --schedule linear \
                      --weight-decay 0.05";
-        let plan = Flags::parse_from(flags.split_whitespace())
-            .sizes
-            .apply(Plan::default());
+        let plan = Flags::parse_from(flags.split_whitespace());
+        let plan = plan.sizes.apply(Plan::default());
         let model = ModelSpec {
             norm: Norm::Post,
             activation: Activation::Relu,
@@ -99,10 +99,8 @@ mod tests {
             ("--activation", "gelu, relu, silu"),
             ("--schedule", "cosine, linear, constant"),
         ] {
-            let error = Flags::try_parse_from(["pe-lab", name, "none"])
-                .map(|_| ())
-                .unwrap_err();
-            assert!(error.to_string().contains(known), "{error}");
+            let read = Flags::try_parse_from(["pe-lab", name, "none"]);
+            read.map(|_| ()).unwrap_err().says(known);
         }
     }
 
@@ -151,14 +149,9 @@ mod tests {
             ..Recipe::default()
         };
         assert_eq!(plan.recipe, Some(recipe));
-        let plan = apply(
-            &["--layers", "4", "--d-ff", "64", "--batch-size", "8"],
-            Plan::default(),
-        );
-        let model = plan.model.unwrap();
-        assert_eq!(
-            (model.layers, model.d_ff, plan.recipe.unwrap().batch_size),
-            (4, 64, 8)
-        );
+        let flags = ["--layers", "4", "--d-ff", "64", "--batch-size", "8"];
+        let plan = apply(&flags, Plan::default());
+        let (model, recipe) = (plan.model.unwrap(), plan.recipe.unwrap());
+        assert_eq!([model.layers, model.d_ff, recipe.batch_size], [4, 64, 8]);
     }
 }

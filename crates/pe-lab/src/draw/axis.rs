@@ -221,23 +221,18 @@ mod tests {
 
     #[test]
     fn real_numbers_are_labelled_at_round_ones() {
-        let labels = |ends, most| -> Vec<String> {
+        for (ends, most, labels) in [
+            (0.0..1.04, 6, "0.0 0.2 0.4 0.6 0.8 1.0"),
+            (0.0..2500.0, 6, "0 500 1,000 1,500 2,000 2,500"),
+            (0.0..0.045, 6, "0.00 0.01 0.02 0.03 0.04"),
+            (-1.0..1.0, 3, "−1 0 1"),
+        ] {
             let ticks = round_ticks(ends, most).into_iter();
-            ticks.map(|tick| tick.1).collect()
-        };
-        assert_eq!(
-            labels(0.0..1.04, 6),
-            ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
-        );
-        assert_eq!(
-            labels(0.0..2500.0, 6),
-            ["0", "500", "1,000", "1,500", "2,000", "2,500"]
-        );
-        assert_eq!(
-            labels(0.0..0.045, 6),
-            ["0.00", "0.01", "0.02", "0.03", "0.04"]
-        );
-        assert_eq!(labels(-1.0..1.0, 3), ["−1", "0", "1"]);
+            assert_eq!(
+                ticks.map(|tick| tick.1).collect::<Vec<_>>().join(" "),
+                labels
+            );
+        }
         assert_eq!(round_ticks(0.0..1.04, 6)[3].0, 0.6);
     }
 

@@ -55,13 +55,28 @@ const IDS: &str = "ids.u32.bin";
 
 /// Where a copy of the user's file is in a folder with these other entries of the study: in a folder of its own, if it
 /// has the name of one of them.
-fn beside(others: &[&str], folder: &Path, file: &str) -> PathBuf {
+fn beside(others: &[&str], folder: &Entry, file: &str) -> Entry {
     // Some file systems do not tell capital letters from small ones.
     let is_taken = others.iter().any(|name| name.eq_ignore_ascii_case(file));
     match is_taken || is_unfinished(OsStr::new(file)) {
-        true => folder.join("own").join(file),
-        false => folder.join(file),
+        true => folder.entry("own").entry(file),
+        false => folder.entry(file),
     }
+}
+
+/// A file of the user's, and the study's copy of it.
+pub type Copied = (FileSpec, Entry);
+
+/// The files that data are made of, as [`DataSpec`] names them.
+pub struct Copies {
+    /// The rows, the text or the like.
+    pub data: Copied,
+    /// The file to test on.
+    pub test: Option<Copied>,
+    /// The `tokenizer.json`.
+    pub tokenizer: Option<Copied>,
+    /// The table of classes.
+    pub labels: Option<Copied>,
 }
 
 /// The folder of a study.
@@ -119,48 +134,28 @@ impl StudyFolder {
         self.entry(Self::PLAN)
     }
 
-    /// Where the copy of a data file is, as seen from the study's folder.
-    pub fn data_inside(data: &DataSpec) -> PathBuf {
-        beside(
-            &[TEST, TOKENIZER, LABELS],
-            Path::new(Self::DATA),
-            &data.file,
-        )
-    }
-
-    /// Where the copy of a test file is, as seen from the study's folder. It has a folder of its own, since it
-    /// may have the name of the data file.
-    pub fn test_inside(test: &FileSpec) -> PathBuf {
-        Path::new(Self::DATA).join(TEST).join(&test.file)
-    }
-
-    /// The copy of a test file.
-    pub fn test(&self, test: &FileSpec) -> Entry {
-        self.entry(Self::test_inside(test))
-    }
-
-    /// Where the copy of a table of classes is, as seen from the study's folder.
-    pub fn labels_inside(labels: &FileSpec) -> PathBuf {
-        Path::new(Self::DATA).join(LABELS).join(&labels.file)
-    }
-
-    /// The copy of a table of classes.
-    pub fn labels(&self, labels: &FileSpec) -> Entry {
-        self.entry(Self::labels_inside(labels))
-    }
-
-    /// Where the copy of a tokenizer is, as seen from the study's folder.
-    pub fn tokenizer_inside(tokenizer: &FileSpec) -> PathBuf {
-        beside(
-            &[IDS],
-            &Path::new(Self::DATA).join(TOKENIZER),
-            &tokenizer.file,
-        )
-    }
-
-    /// The copy of a tokenizer.
-    pub fn tokenizer(&self, tokenizer: &FileSpec) -> Entry {
-        self.entry(Self::tokenizer_inside(tokenizer))
+    /// The copies of the files of these data. A test, a tokenizer and a table of classes have folders of their own, since they may
+    /// have the name of the data file.
+    pub fn copies(&self, data: &DataSpec) -> Copies {
+        let place = self.entry(Self::DATA);
+        let copied = |of: &FileSpec, place: &Entry, others: &[&str]| -> Copied {
+            (of.clone(), beside(others, place, &of.file))
+        };
+        let in_own = |of: &Option<FileSpec>, name: &str, others: &[&str]| {
+            let of = of.as_ref();
+            of.map(|of| copied(of, &place.entry(name), others))
+        };
+        let rows = FileSpec {
+            file: data.file.clone(),
+            sha256: data.sha256.clone(),
+            bytes: data.bytes,
+        };
+        Copies {
+            data: copied(&rows, &place, &[TEST, TOKENIZER, LABELS]),
+            test: in_own(&data.test, TEST, &[]),
+            tokenizer: in_own(&data.tokenizer, TOKENIZER, &[IDS]),
+            labels: in_own(&data.labels, LABELS, &[]),
+        }
     }
 
     /// The tokens that the tokenizer made of the text.
@@ -182,11 +177,6 @@ impl StudyFolder {
     /// The prepared form of the data, which the workers read.
     pub fn prepared(&self) -> Entry {
         self.entry("data.prepared")
-    }
-
-    /// The copy of a data file.
-    pub fn data(&self, data: &DataSpec) -> Entry {
-        self.entry(Self::data_inside(data))
     }
 
     /// The folder of all trials.
@@ -353,7 +343,8 @@ mod tests {
 
     #[test]
     fn a_file_of_the_user_takes_no_name_of_the_study() {
-        let at = |file| beside(&[TEST, TOKENIZER], Path::new("data"), file);
+        let data = Entry::named("data");
+        let at = |file| beside(&[TEST, TOKENIZER], &data, file).to_path_buf();
         assert_eq!(at("rows.csv"), Path::new("data/rows.csv"));
         assert_eq!(at("own"), Path::new("data/own"));
         for taken in ["test", "Tokenizer", ".pe-lab-unfinished-0123456789abcdef"] {

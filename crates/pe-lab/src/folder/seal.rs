@@ -139,10 +139,8 @@ mod tests {
         let mut value: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
         let list = value["list"].take();
         let digest = value["digest"].take();
-        let text = format!(
-            "{{\"digest\":{digest},\n\n\"list\":{list}, \"small\": 0.98, \"name\":{}}}",
-            value["name"]
-        );
+        let (rest, name) = ("\"small\": 0.98, \"name\":", &value["name"]);
+        let text = format!("{{\"digest\":{digest},\n\n\"list\":{list}, {rest}{name}}}");
         fs::write(&file, text).unwrap();
         assert_eq!(read_sealed::<Kept>(&file).unwrap(), kept());
         let plain = serde_json::to_string(&kept()).unwrap();

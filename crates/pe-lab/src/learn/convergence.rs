@@ -35,13 +35,7 @@ mod tests {
     use super::*;
 
     fn curve(points: &[(usize, f64)]) -> Vec<CurvePoint> {
-        let points = points.iter();
-        points
-            .map(|(step, loss)| CurvePoint {
-                step: *step,
-                loss: *loss,
-            })
-            .collect()
+        points.iter().copied().map(CurvePoint::from).collect()
     }
 
     #[test]

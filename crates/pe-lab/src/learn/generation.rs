@@ -171,6 +171,7 @@ mod tests {
     use super::super::evaluation::outcomes;
     use super::*;
     use crate::ask::{ModelSpec, Scheme, Tasks};
+    use crate::data::testing::Says;
     use crate::task::Prompted;
 
     fn model(task: &dyn Task, scheme: &str) -> Model {
@@ -194,21 +195,9 @@ mod tests {
             let task = task.as_ref();
             let how = task.generation().unwrap();
             let set = task.test_set(length);
-            let prompts: Vec<Vec<usize>> = set
-                .iter()
-                .take(12)
-                .map(|sample| Prompted::of(sample).prompt)
-                .collect();
-            for scheme in [
-                "none",
-                "sinusoidal",
-                "learned",
-                "rotary",
-                "alibi",
-                "t5",
-                "cope",
-                "fox",
-            ] {
+            let some = set.iter().take(12);
+            let prompts: Vec<Vec<usize>> = some.map(|of| Prompted::of(of).prompt).collect();
+            for scheme in "none sinusoidal learned rotary alibi t5 cope fox".split(' ') {
                 let model = model(task, scheme);
                 let written = generate(&model, task, &prompts, &device).unwrap();
                 let of_rows: Vec<&[usize]> = prompts.iter().map(|prompt| &prompt[..]).collect();
@@ -231,10 +220,8 @@ mod tests {
                         outcomes(&model, task, &[sample], &mut source, &device).unwrap()
                     };
                     let right = hits(&answer);
-                    assert!(
-                        right[..answer.len()].iter().all(|hit| *hit == 1.0),
-                        "{name}, {scheme}: {right:?}"
-                    );
+                    let all = right[..answer.len()].iter().all(|hit| *hit == 1.0);
+                    assert!(all, "{name}, {scheme}: {right:?}");
                     if let Some(changed) = answer.get_mut(row % 10) {
                         *changed = (*changed + 1) % 8;
                         assert_eq!(hits(&answer)[row % 10], 0.0, "{name}, {scheme}");
@@ -261,19 +248,12 @@ mod tests {
                 assert_eq!(alone, std::slice::from_ref(written), "{scheme}");
                 // It stops where the longest input of the task would end.
                 let tokens = prompt.len() + written.answer.len();
-                assert!(
-                    written.ended || tokens == task.max_tokens() + 1,
-                    "{scheme}: {tokens}"
-                );
+                let is_full = tokens == task.max_tokens() + 1;
+                assert!(written.ended || is_full, "{scheme}: {tokens}");
             }
         }
         let plain = Tasks::default().get("majority").unwrap();
         let error = generate(&model(plain.as_ref(), "none"), plain.as_ref(), &[], &device);
-        assert!(
-            error
-                .unwrap_err()
-                .to_string()
-                .contains("majority has no answers")
-        );
+        error.unwrap_err().says("majority has no answers");
     }
 }

@@ -225,9 +225,10 @@ mod tests {
         let plain = model(&task, "rotary");
         let scores = evaluate(&plain, &task, &device, Keep::Scores).unwrap();
         let usual = TestScaling::usual();
-        let language = evaluate_language(&plain, &task, &usual, &device)
-            .unwrap()
-            .unwrap();
+        let of = |model: &Model, task: &dyn Task| {
+            evaluate_language(model, task, &usual, &device).unwrap()
+        };
+        let language = of(&plain, &task).unwrap();
         let names: Vec<&str> = language.scaled.iter().map(|of| of.name.as_str()).collect();
         let expected =
             ["linear", "ntk", "yarn", "dynamic"].map(|s| format!("rotary + {s} (test only)"));
@@ -238,56 +239,39 @@ mod tests {
         let [linear, ntk, _, dynamic] = [0, 1, 2, 3].map(|i| bits(&language.scaled[i].scores));
         let plain = bits(&scores);
         assert_eq!(plain.len(), 4);
-        for (length, bits) in plain.iter().enumerate() {
-            assert!(
-                (linear[length] - bits).abs() > 1e-6,
-                "one factor for all lengths"
-            );
+        // One factor for all lengths.
+        for (linear, bits) in linear.iter().zip(&plain) {
+            assert!((linear - bits).abs() > 1e-6);
         }
         // The dynamic one does nothing up to the training length, and is NTK's at the longest.
         assert!((dynamic[0] - plain[0]).abs() < 1e-6);
         assert!((dynamic[1] - plain[1]).abs() > 1e-7);
         assert!((dynamic[3] - ntk[3]).abs() < 1e-6);
         for other in ["none", "alibi", "learned", "randomized_rotary", "xpos"] {
-            let model = model(&task, other);
-            let language = evaluate_language(&model, &task, &usual, &device)
-                .unwrap()
-                .unwrap();
+            let language = of(&model(&task, other), &task).unwrap();
             assert!(language.scaled.is_empty(), "{other}");
         }
-        let reverse = model(&Reverse, "rotary");
-        assert_eq!(
-            evaluate_language(&reverse, &Reverse, &usual, &device).unwrap(),
-            None
-        );
+        assert_eq!(of(&model(&Reverse, "rotary"), &Reverse), None);
     }
 
     #[test]
     fn scalings_of_the_test_have_factors_by_choice() {
         let (task, device) = (text(), Device::flex());
-        let of = |names: &[&str], scheme: &str| {
+        let of = |names: &[&str], scheme: &str| -> Vec<(String, f64)> {
             let scaling = |name: &&str| TestScaling::try_from(name.to_string()).unwrap();
             let scalings: Vec<TestScaling> = names.iter().map(scaling).collect();
             let model = model(&task, scheme);
             let language = evaluate_language(&model, &task, &scalings, &device);
             let scaled = language.unwrap().unwrap().scaled.into_iter();
-            scaled
-                .map(|of| (of.name, of.scores[3].score.value()))
-                .collect::<Vec<_>>()
+            let named = scaled.map(|of| (of.name, of.scores[3].score.value()));
+            named.collect()
         };
-        let [own, two, eight, llama] = &of(
-            &["ntk", "ntk(factor=2)", "ntk(factor=8)", "llama3"],
-            "rotary",
-        )[..] else {
+        let scalings = ["ntk", "ntk(factor=2)", "ntk(factor=8)", "llama3"];
+        let [own, two, eight, llama] = &of(&scalings, "rotary")[..] else {
             panic!("four scalings")
         };
-        assert_eq!(
-            (&two.0[..], &llama.0[..]),
-            (
-                "rotary + ntk(factor=2) (test only)",
-                "rotary + llama3 (test only)"
-            )
-        );
+        assert_eq!(two.0, "rotary + ntk(factor=2) (test only)");
+        assert_eq!(llama.0, "rotary + llama3 (test only)");
         // Windows of 16 tokens, tested at 128.
         assert_eq!(own.1, eight.1);
         assert!((two.1 - eight.1).abs() > 1e-6 && (llama.1 - eight.1).abs() > 1e-6);

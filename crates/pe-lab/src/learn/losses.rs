@@ -14,6 +14,12 @@ pub struct CurvePoint {
     pub loss: f64,
 }
 
+impl From<(usize, f64)> for CurvePoint {
+    fn from((step, loss): (usize, f64)) -> Self {
+        Self { step, loss }
+    }
+}
+
 /// The losses of a training.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Losses {

@@ -53,20 +53,13 @@ mod tests {
         let [cosine, linear, constant] =
             [Schedule::Cosine, Schedule::Linear, Schedule::Constant].map(|of| rates_of(of, 1000));
         assert!(cosine[..99] == linear[..99] && cosine[..99] == constant[..99]);
-        assert!(
-            constant[100..]
-                .iter()
-                .all(|rate| (rate - peak).abs() < 1e-12)
-        );
+        let is_peak = |rate: &f64| (rate - peak).abs() < 1e-12;
+        assert!(constant[100..].iter().all(is_peak));
         // Half of the way between the warm-up and the end, and the end.
         assert!((linear[550] / peak - 0.505).abs() < 0.01, "{}", linear[550]);
         assert!((linear[999] / peak - 0.01).abs() < 0.005, "{}", linear[999]);
-        let steps = linear[101..].windows(2).map(|pair| pair[0] - pair[1]);
-        assert!(
-            steps
-                .clone()
-                .all(|step| (step - 0.99 * peak / 900.0).abs() < 1e-9)
-        );
+        let mut steps = linear[101..].windows(2).map(|pair| pair[0] - pair[1]);
+        assert!(steps.all(|step| (step - 0.99 * peak / 900.0).abs() < 1e-9));
     }
 
     #[test]
@@ -77,11 +70,8 @@ mod tests {
         assert!((rates[99] - peak).abs() < peak * 0.02, "{}", rates[99]);
         assert!(rates[..99].is_sorted() && rates[101..].is_sorted_by(|a, b| a >= b));
         assert!(rates[999] < peak * 0.011, "{}", rates[999]);
-        assert!(
-            rates
-                .iter()
-                .all(|rate| *rate > 0.0 && *rate <= peak * 1.000_001)
-        );
+        let most = peak * 1.000_001;
+        assert!(rates.iter().all(|rate| *rate > 0.0 && *rate <= most));
     }
 
     #[test]

@@ -239,13 +239,8 @@ mod tests {
         }
         let names = panel.curves.iter().filter_map(|of| of.name.as_deref());
         let names: Vec<&str> = names.collect();
-        assert_eq!(
-            names,
-            [
-                "column 4: sin, wavelength 39.6 tokens",
-                "column 7: cos, wavelength 99.6 tokens"
-            ]
-        );
+        let sin = "column 4: sin, wavelength 39.6 tokens";
+        assert_eq!(names, [sin, "column 7: cos, wavelength 99.6 tokens"]);
 
         let panel = by_column(&encoding(6, 0, 1), &[0, 9]).unwrap().unwrap();
         let of = |curve: usize| panel.curves[curve].points.clone();

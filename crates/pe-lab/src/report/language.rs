@@ -194,10 +194,8 @@ mod tests {
             "1 for no bit needed",
         ]);
         let table = table::render(&summary);
-        assert!(
-            !table.contains("accuracy") && !table.contains("correct"),
-            "{table}"
-        );
+        assert!(!table.contains("accuracy"), "{table}");
+        assert!(!table.contains("correct"), "{table}");
     }
 
     #[test]
@@ -205,10 +203,8 @@ mod tests {
         let study = study();
         let figures = charts::of_task(&study.data(), &study.judged().tasks[0]).unwrap();
         let names: Vec<&str> = figures.scores.iter().map(|of| of.name.as_str()).collect();
-        assert_eq!(
-            names.join(" "),
-            "language-text scaling-text position-text bars-text"
-        );
+        let expected = "language-text scaling-text position-text bars-text";
+        assert_eq!(names.join(" "), expected);
         let [by_length, scalings, ..] = &figures.scores[..] else {
             panic!("four figures")
         };

@@ -415,6 +415,7 @@ fn runs(lines: Vec<Line>) -> Vec<ScoredRun> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::testing::{Says, rows};
 
     fn read(text: &str) -> Result<Results, String> {
         let folder = tempfile::tempdir().unwrap();
@@ -466,6 +467,7 @@ mod tests {
     }
 
     /// Tables with `;` between their lines, each with the line that is named and what is said of it.
+<<<<<<< HEAD
     const WRONG: &str = "\
         scheme,task,seed,score;a,x,1,0.5;a,x,1.5,0.5 => line 3: => the seed is `1.5`
         scheme,task,seed,score;a,x,-1,0.5 => line 2: => the seed is `-1`
@@ -487,21 +489,36 @@ mod tests {
         scheme,task,seed,score,length,part;a,x,1,0.5,10,inside;b,x,1,0.5,10,beyond => line 3: => on another, line 2
         scheme,tasks,seed,score;a,x,1,0.5 => line 1 => no column `task`, but `scheme, tasks, seed, score`;
         ; =>  => no column `scheme`";
+=======
+    const WRONG: &str = "
+        scheme,task,seed,score;a,x,1,0.5;a,x,1.5,0.5 | line 3: | the seed is `1.5`
+        scheme,task,seed,score;a,x,-1,0.5 | line 2: | the seed is `-1`
+        scheme,task,seed,score;a,x,1,87.3 | line 2: | the score is `87.3`, above 1
+        scheme,task,seed,score;a,x,1,nan | line 2: | the score is `nan`
+        scheme,task,seed,score;a,x,1,inf | line 2: | the score is `inf`
+        scheme,task,seed,score;a,x,1, | line 2: | the score is empty
+        scheme,task,seed,score;a,x,1,good | line 2: | the score is `good`
+        scheme,task,seed,score;,x,1,0.5 | line 2: | the scheme is empty
+        scheme,task,seed,score;a,,1,0.5 | line 2: | the task is empty
+        scheme,task,seed,score;a,x,1 | line: 2 | fields
+        scheme,task,seed,score;a,x,1,0.5;;a,x,1,0.5 | line 4: | has a score on line 2 already
+        scheme,task,seed,score; |  | no row below the names
+        scheme,task,seed,score,length,part;a,x,1,0.5,0,inside | line 2: | the length is `0`
+        scheme,task,seed,score,length,part;a,x,1,0.5,10,middle | line 2: | the part is `middle`
+        scheme,task,seed,score,length,part;a,x,1,0.5,10, | line 2: | the part is ``
+        scheme,task,seed,score,length,part;a,x,1,0.5,10,inside;b,x,1,0.5,,inside | line 3: | as that on line 2, have none
+        scheme,task,seed,score,length,part;a,x,1,0.5,10,inside;b,x,1,0.5,10,beyond | line 3: | on another, line 2
+        scheme,tasks,seed,score;a,x,1,0.5 | line 1 | no column `task`, but `scheme, tasks, seed, score`;
+        ; |  | no column `scheme`";
+>>>>>>> hb
 
     #[test]
     fn what_is_wrong_is_told_with_its_line() {
         let many: String = (0..201).map(|n| format!(";s{n},x,1,0.5")).collect();
-        let many = format!("scheme,task,seed,score{many} => 201 schemes => at most 200 are judged");
-        for row in WRONG.lines().chain([&many[..]]) {
-            let parts: Vec<&str> = row.trim_start().split(" => ").collect();
-            let [table, line, said] = parts[..] else {
-                panic!("{row}")
-            };
+        let many = format!("scheme,task,seed,score{many} | 201 schemes | at most 200 are judged");
+        for [table, line, said] in rows(WRONG).into_iter().chain(rows(&many)) {
             let error = read(&table.replace(';', "\n")).unwrap_err();
-            assert!(
-                error.contains(line) && error.contains(said),
-                "{row}: {error}"
-            );
+            error.says_all(&[line, said]);
         }
     }
 }

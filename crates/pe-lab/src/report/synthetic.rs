@@ -7,6 +7,7 @@ use super::html::{self, Charts};
 use super::summary::Summary;
 use super::verdict::judged;
 use crate::ask::{ModelSpec, Recipe, StudySpec, TaskSteps, Tasks, Versions};
+use crate::data::{DataSpec, FileSpec, Format, Reading};
 use crate::learn::{Cost, CurvePoint, LengthScore, PositionScore};
 use crate::rng::{RngExt, generator};
 use crate::run::{Costs, Machine, Measures, SchemeCosts, Timing};
@@ -83,22 +84,18 @@ impl Synthetic {
                 })
                 .collect(),
         });
+        // The losses at so many of 1500 steps, of which it takes so many to fall to a part.
+        let falling = |count: usize, to_a_part: f64| {
+            let loss = |i: usize| 0.1 + 2.0 * (-(i as f64) / to_a_part).exp();
+            let points = (1..=count).map(|i| CurvePoint::from((i * (1500 / count), loss(i))));
+            points.collect()
+        };
         let measures = Measures {
             scores: scores.collect(),
             parameters: 101_000,
             position_parameters: 5_248,
-            curve: (1..=100)
-                .map(|i| CurvePoint {
-                    step: i * 15,
-                    loss: 0.1 + 2.0 * (-(i as f64) / (20.0 + seed as f64)).exp(),
-                })
-                .collect(),
-            held_out: (1..=10)
-                .map(|i| CurvePoint {
-                    step: i * 150,
-                    loss: 0.1 + 2.0 * (-(i as f64)).exp(),
-                })
-                .collect(),
+            curve: falling(100, 20.0 + seed as f64),
+            held_out: falling(10, 1.0),
             language: None,
             predicted: Vec::new(),
             timing: Timing {
@@ -220,6 +217,20 @@ impl Synthetic {
         let reason = "the loss is no longer a number at step 812";
         study.fail(tasks[4], schemes[7], 2, reason)
     }
+}
+
+/// A file of a person's.
+pub fn file(name: &str) -> FileSpec {
+    FileSpec {
+        file: name.into(),
+        sha256: String::new(),
+        bytes: 1,
+    }
+}
+
+/// A table of a person's rows.
+pub fn own_data(name: &str) -> DataSpec {
+    DataSpec::new(file(name), Format::Csv, &Reading::default())
 }
 
 /// The page of a report.

@@ -1,23 +1,14 @@
 //! Facts that a report states: where, on what and in which unit.
 
 use super::charts;
-use super::comparison::Part;
+use super::comparison::{Headline, Part};
 use super::data::Data;
 use super::encodings::Encodings;
 use super::summary::Summary;
-use super::synthetic::{Synthetic, page};
+use super::synthetic::{Synthetic, file, own_data, page};
 use super::{Report, Results, table};
 use crate::data::testing::Says;
-use crate::data::{DataSpec, FileSpec, Format, Reading};
 use crate::task::{Measure, Score};
-
-fn file(name: &str) -> FileSpec {
-    FileSpec {
-        file: name.into(),
-        sha256: String::new(),
-        bytes: 1,
-    }
-}
 
 /// Two schemes on a task with these accuracies above a floor of 0.25, three seeds each.
 fn study(task: &str, scores: [(&str, f64); 2]) -> Synthetic {
@@ -30,11 +21,7 @@ fn study(task: &str, scores: [(&str, f64); 2]) -> Synthetic {
 /// The same of a person's own data.
 fn own_study(scores: [(&str, f64); 2]) -> Synthetic {
     let mut study = study("data", scores);
-    study.spec.data = Some(DataSpec::new(
-        file("a.csv"),
-        Format::Csv,
-        &Reading::default(),
-    ));
+    study.spec.data = Some(own_data("a.csv"));
     study
 }
 
@@ -94,11 +81,8 @@ fn images_are_tested_at_other_resolutions_and_not_beyond() {
     let summary = study.judged();
     assert!(summary.resolutions());
     let said = summary.verdict.join(" ") + &table::render(&summary);
-    let places = [
-        "At the resolution of the training: ",
-        "At other resolutions: ",
-    ];
-    said.says_all(&places);
+    said.says("At the resolution of the training: ");
+    said.says("At other resolutions: ");
     let data = study.data();
     let figures = charts::of_task(&data, &data.tasks[0]).unwrap().scores;
     let drawn: String = figures.into_iter().map(|of| of.svg).collect();
@@ -199,10 +183,8 @@ fn scores_of_others_are_judged_as_those_of_a_study() {
     };
     assert_eq!(pairs(theirs), pairs(&own));
     let best = |of: &Summary| -> Vec<(Part, Vec<String>, bool, bool)> {
-        let headlines = of.headlines.iter();
-        headlines
-            .map(|of| (of.part, of.order.clone(), of.best, of.decided))
-            .collect()
+        let headline = |of: &Headline| (of.part, of.order.clone(), of.best, of.decided);
+        of.headlines.iter().map(headline).collect()
     };
     assert_eq!(best(theirs), best(&own));
     // What only a study knows is neither claimed nor shown.
@@ -212,10 +194,8 @@ fn scores_of_others_are_judged_as_those_of_a_study() {
     for text in [&said, &report.table(), &page] {
         let unknown =
             "floor|tuned|learning rate of|ms/step|tokens per s|parameters|adam|steps|normalized";
-        has_not(
-            &text.to_lowercase(),
-            &unknown.split('|').collect::<Vec<_>>(),
-        );
+        let unknown: Vec<&str> = unknown.split('|').collect();
+        has_not(&text.to_lowercase(), &unknown);
     }
     page.says_all(&["Where the scores are from", "theirs.csv"]);
     let json = report.json().unwrap();

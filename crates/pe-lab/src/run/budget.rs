@@ -195,6 +195,7 @@ fn variant(
 mod tests {
     use super::*;
     use crate::ask::Plan;
+    use crate::data::testing::Says;
 
     #[test]
     fn times_are_read_or_refused() {
@@ -212,10 +213,7 @@ mod tests {
         }
         for text in ["", "30", "m", "-5m", "0s", "infh", "NaNs", "5d", "5µ"] {
             let message = text.parse::<Budget>().unwrap_err();
-            assert!(
-                message.contains("write 90s, 30m or 1.5h"),
-                "{text}: {message}"
-            );
+            message.says("write 90s, 30m or 1.5h");
         }
     }
 
@@ -270,25 +268,28 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_refused_with_the_least() {
-        for (seconds, open, least) in [
+        for (seconds, open, least, time) in [
             (
                 11.0,
                 Open::Both,
-                ["3 seeds and 25 % of the steps", "12 seconds"],
+                "3 seeds and 25 % of the steps",
+                "12 seconds",
             ),
             (
                 29.0,
                 Open::Seeds,
-                ["3 seeds and 100 % of the steps", "30 seconds"],
+                "3 seeds and 100 % of the steps",
+                "30 seconds",
             ),
             (
                 19.0,
                 Open::Steps,
-                ["5 seeds and 25 % of the steps", "20 seconds"],
+                "5 seeds and 25 % of the steps",
+                "20 seconds",
             ),
         ] {
             let message = fit(seconds, open, None).unwrap_err();
-            assert!(least.iter().all(|word| message.contains(word)), "{message}");
+            message.says_all(&[least, time]);
         }
     }
 
@@ -301,15 +302,9 @@ mod tests {
             fitting.unwrap_err().to_string()
         };
         let message = said(13.0);
-        assert!(
-            message
-                .contains("takes about 18 seconds; --budget 20s has time for it, and so much of"),
-            "{message}"
-        );
-        assert!(
-            message.ends_with("none,rotary alone fits into this one: --schemes \"none,rotary\""),
-            "{message}"
-        );
+        message.says("takes about 18 seconds; --budget 20s has time for it, and so much of");
+        let end = "none,rotary alone fits into this one: --schemes \"none,rotary\"";
+        assert!(message.ends_with(end), "{message}");
         assert!(said(10.0).ends_with("--budget 20s has time for it"));
         let spent = Budget {
             seconds: 1.0,

@@ -137,11 +137,8 @@ mod tests {
         let temporary = tempfile::tempdir().unwrap();
         let folder = StudyFolder::at(temporary.path());
         fs::write(folder.lock(), "").unwrap();
-        fs::write(
-            folder.path().join(".pe-lab-unfinished-0123456789abcdef"),
-            "{",
-        )
-        .unwrap();
+        let left = folder.path().join(".pe-lab-unfinished-0123456789abcdef");
+        fs::write(left, "{").unwrap();
         let (spec, tasks) = study();
         claim(&spec, &tasks, &folder).unwrap();
         fs::remove_file(folder.path().join("study.toml")).unwrap();

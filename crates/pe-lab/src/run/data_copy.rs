@@ -8,7 +8,9 @@ use std::path::{Component, Path, PathBuf};
 use crate::ask::Tasks;
 use crate::data::{self, DataSpec, Known, Source};
 use crate::error::LabError;
-use crate::folder::{Entry, StudyFolder, is_there, make_folder, write_by, write_with_mode};
+use crate::folder::{
+    Copied, Copies, Entry, StudyFolder, is_there, make_folder, write_by, write_with_mode,
+};
 
 /// The tasks of a study in a folder: those of the laboratory, or the one made of the study's copy of
 /// the data.
@@ -22,27 +24,25 @@ pub fn kept_tasks(data: Option<&DataSpec>, folder: &StudyFolder) -> Result<Tasks
         return Ok(Tasks::default());
     };
     let is_windowed = spec.is_windowed() || (spec.tokenizer.is_some() && is_there(&folder.ids())?);
-    let path = |file: Entry| file.to_path_buf();
+    let copies = folder.copies(spec);
+    let path = |(_, copy): &Copied| copy.to_path_buf();
     let source = Source {
         inside: Some(folder.path().to_path_buf()),
-        file: path(folder.data(spec)),
-        test: spec.test.as_ref().map(|test| path(folder.test(test))),
+        file: path(&copies.data),
+        test: copies.test.as_ref().map(path),
         folds: spec.folds,
         reading: spec.reading.clone(),
-        tokenizer: spec.tokenizer.as_ref().map(|of| path(folder.tokenizer(of))),
-        labels: spec.labels.as_ref().map(|of| path(folder.labels(of))),
+        tokenizer: copies.tokenizer.as_ref().map(path),
+        labels: copies.labels.as_ref().map(path),
         known: is_windowed.then(|| Known {
             sha256: spec.sha256.clone(),
             vocabulary: spec.vocabulary,
-            ids: spec.tokenizer.as_ref().map(|_| path(folder.ids())),
+            ids: spec.tokenizer.as_ref().map(|_| folder.ids().to_path_buf()),
         }),
     };
-    if let Some(tokenizer) = &spec.tokenizer {
-        let copy = folder.tokenizer(tokenizer);
-        check(&copy, &tokenizer.file, &tokenizer.sha256, tokenizer.bytes)?;
-    }
+    copies.tokenizer.iter().try_for_each(check)?;
     match is_windowed {
-        true => drop(check_size(&folder.data(spec), &spec.file, spec.bytes)?),
+        true => drop(check_size(&copies.data)?),
         false => check_copies(spec, folder)?,
     }
     Tasks::from_source(&source)
@@ -54,33 +54,29 @@ pub fn kept_tasks(data: Option<&DataSpec>, folder: &StudyFolder) -> Result<Tasks
 ///
 /// As [`kept_tasks`].
 pub(super) fn check_copies(spec: &DataSpec, folder: &StudyFolder) -> Result<(), LabError> {
-    check(&folder.data(spec), &spec.file, &spec.sha256, spec.bytes)?;
-    if let Some(labels) = &spec.labels {
-        check(
-            &folder.labels(labels),
-            &labels.file,
-            &labels.sha256,
-            labels.bytes,
-        )?;
-    }
-    match &spec.test {
-        Some(test) => check(&folder.test(test), &test.file, &test.sha256, test.bytes),
-        None => Ok(()),
-    }
+    let Copies {
+        data, labels, test, ..
+    } = folder.copies(spec);
+    let all = [Some(data), labels, test];
+    all.iter().flatten().try_for_each(check)
 }
 
 /// Checks that a copy is the file that it was. Another file need not even hold data, so this comes before it
 /// is read as such. A study may come from somebody else: a name that leads out of its folder, a link and a pipe
 /// are not opened.
-fn check(copy: &Entry, file: &str, sha256: &str, bytes: u64) -> Result<(), LabError> {
-    let opened = check_size(copy, file, bytes)?;
-    let found = data::digest_of(opened).map_err(LabError::file(copy))?;
-    match found == sha256 {
+fn check(copied: &Copied) -> Result<(), LabError> {
+    let opened = check_size(copied)?;
+    let found = data::digest_of(opened).map_err(LabError::file(&copied.1))?;
+    match found == copied.0.sha256 {
         true => Ok(()),
-        false => Err(LabError::ChangedData {
-            path: copy.to_path_buf(),
-            file: file.to_string(),
-        }),
+        false => Err(changed(copied)),
+    }
+}
+
+fn changed((of, copy): &Copied) -> LabError {
+    LabError::ChangedData {
+        path: copy.to_path_buf(),
+        file: of.file.clone(),
     }
 }
 
@@ -102,20 +98,17 @@ fn is_plain(file: &str) -> Result<(), LabError> {
 
 /// The same of a file that is read window by window, by its size alone: every trial checks it, and it may be
 /// larger than the memory.
-fn check_size(copy: &Entry, file: &str, bytes: u64) -> Result<File, LabError> {
-    is_plain(file)?;
-    let changed = || LabError::ChangedData {
-        path: copy.to_path_buf(),
-        file: file.to_string(),
-    };
+fn check_size(copied: &Copied) -> Result<File, LabError> {
+    let (of, copy) = copied;
+    is_plain(&of.file)?;
     let opened = match copy.open() {
-        Err(error) if error.kind() == ErrorKind::InvalidData => return Err(changed()),
+        Err(error) if error.kind() == ErrorKind::InvalidData => return Err(changed(copied)),
         opened => opened.map_err(LabError::file(copy))?,
     };
     let about = opened.metadata().map_err(LabError::file(copy))?;
-    match about.len() == bytes {
+    match about.len() == of.bytes {
         true => Ok(opened),
-        false => Err(changed()),
+        false => Err(changed(copied)),
     }
 }
 
@@ -129,32 +122,32 @@ pub fn keep_data(tasks: &Tasks, folder: &StudyFolder) -> Result<(), LabError> {
     let Some(data) = tasks.data() else {
         return Ok(());
     };
-    let (source, spec) = (data.source(), data.spec());
+    let (source, copies) = (data.source(), folder.copies(data.spec()));
     if let Some(bytes) = data.packed() {
-        keep_packed(data.private(), bytes, &folder.data(spec))?;
-        return match (data.packed_test(), &spec.test) {
-            (Some(bytes), Some(test)) => keep_packed(data.private(), bytes, &folder.test(test)),
+        keep_packed(data.private(), bytes, &copies.data.1)?;
+        return match (data.packed_test(), &copies.test) {
+            (Some(bytes), Some((_, test))) => keep_packed(data.private(), bytes, test),
             _ => Ok(()),
         };
     }
-    keep(&source.file, &folder.data(spec), &spec.sha256)?;
-    if let (Some(file), Some(tokenizer)) = (&source.tokenizer, &spec.tokenizer) {
-        keep(file, &folder.tokenizer(tokenizer), &tokenizer.sha256)?;
-        let ids = folder.ids();
-        if !is_there(&ids)? {
-            write_by(&ids, mode(&source.file)?, |out| data.write_ids(out))?;
+    keep(&source.file, &copies.data)?;
+    for (file, copy) in [
+        (&source.tokenizer, &copies.tokenizer),
+        (&source.labels, &copies.labels),
+        (&source.test, &copies.test),
+    ] {
+        if let (Some(file), Some(copy)) = (file, copy) {
+            keep(file, copy)?;
         }
     }
-    if let (Some(file), Some(labels)) = (&source.labels, &spec.labels) {
-        keep(file, &folder.labels(labels), &labels.sha256)?;
+    let ids = folder.ids();
+    if copies.tokenizer.is_some() && !is_there(&ids)? {
+        write_by(&ids, mode(&source.file)?, |out| data.write_ids(out))?;
     }
-    match (&source.test, &spec.test) {
-        (Some(file), Some(test)) => keep(file, &folder.test(test), &test.sha256),
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
-fn keep(file: &Path, copy: &Entry, sha256: &str) -> Result<(), LabError> {
+fn keep(file: &Path, (of, copy): &Copied) -> Result<(), LabError> {
     if is_there(copy)? {
         return Ok(());
     }
@@ -164,7 +157,7 @@ fn keep(file: &Path, copy: &Entry, sha256: &str) -> Result<(), LabError> {
     let written = write_by(copy, mode(file)?, |out| {
         io::copy(&mut Entry::named(file).open()?, out)?;
         out.rewind()?;
-        changed = data::digest_of(out)? != sha256;
+        changed = data::digest_of(out)? != of.sha256;
         match changed {
             true => Err(ErrorKind::InvalidData.into()),
             false => Ok(()),

@@ -253,10 +253,8 @@ mod tests {
             cost("reverse", "rotary", 2.0, 0.03),
             cost("digits", "none", 4.0, 0.05),
         ]);
-        let all: Vec<f64> = trials
-            .iter()
-            .map(|t| seconds(t, &kind(&trials[0]), &costs))
-            .collect();
+        let of = |trial| seconds(trial, &kind(&trials[0]), &costs);
+        let all: Vec<f64> = trials.iter().map(of).collect();
         for (seconds, expected) in all.iter().zip([2.0, 5.0, 9.0, 8.0 + 15.0]) {
             assert!((seconds - expected).abs() < 1e-9, "{all:?}");
         }
@@ -299,15 +297,7 @@ mod tests {
             };
             estimate.in_words()
         });
-        assert_eq!(
-            told,
-            [
-                "a second",
-                "61 seconds",
-                "2 minutes",
-                "50 minutes",
-                "2.5 hours"
-            ]
-        );
+        let expected = "a second, 61 seconds, 2 minutes, 50 minutes, 2.5 hours";
+        assert_eq!(told.join(", "), expected);
     }
 }

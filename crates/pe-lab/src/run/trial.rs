@@ -476,14 +476,8 @@ mod tests {
         let losses: Vec<f64> = (0..250).map(f64::from).collect();
         let points = curve(&losses);
         assert_eq!(points.len(), 84);
-        assert_eq!(points[0], CurvePoint { step: 3, loss: 1.0 });
-        assert_eq!(
-            points[83],
-            CurvePoint {
-                step: 250,
-                loss: 249.0
-            }
-        );
+        assert_eq!(points[0], (3, 1.0).into());
+        assert_eq!(points[83], (250, 249.0).into());
         assert_eq!(curve(&losses[..7]).len(), 7);
     }
 }

@@ -431,10 +431,8 @@ mod tests {
         let panic = "thread 'main' (7) panicked at src/x.rs:1:2:\nno such row: 9\nstack backtrace:\n   0: f\n\
                      note: run with `RUST_BACKTRACE=1`\n\n";
         assert_eq!(cause(panic), ": no such row: 9");
-        assert_eq!(
-            cause("a note\nerror: the disk is full\n\n"),
-            ": error: the disk is full"
-        );
+        let full = "a note\nerror: the disk is full\n\n";
+        assert_eq!(cause(full), ": error: the disk is full");
         assert_eq!(cause("\n"), "");
     }
 }

@@ -284,11 +284,9 @@ mod tests {
         let text =
             "GET /a%2e%2e/b?x=1&y=%20 HTTP/1.1\r\nhost: here\r\nOrigin: http://there\r\n\r\n";
         let request = parse(text.as_bytes()).unwrap().unwrap();
-        assert_eq!(
-            (request.path.as_str(), request.query.as_str()),
-            ("/a%2e%2e/b", "x=1&y=%20")
-        );
-        assert_eq!((request.host.as_str(), request.head), ("here", false));
+        let parts = [&request.path, &request.query, &request.host];
+        assert_eq!(parts, ["/a%2e%2e/b", "x=1&y=%20", "here"]);
+        assert!(!request.head);
         assert_eq!(request.origin.as_deref(), Some("http://there"));
         let cookies = [("a", "1"), ("b", "x=y"), ("d", "")]
             .map(|(name, value)| (name.to_string(), value.to_string()));

@@ -118,6 +118,7 @@ mod tests {
     #[test]
     fn the_query_is_left_without_the_token() {
         let token = Token("0123456789abcdef".into());
+        let inside = "a=token=0123456789abcdef";
         for (query, left, known) in [
             ("token=0123456789abcdef", "", true),
             ("a=1&token=0123456789abcdef&b=2", "a=1&b=2", true),
@@ -126,11 +127,7 @@ mod tests {
             ("Token=0123456789abcdef", "Token=0123456789abcdef", false),
             ("token=0123456789abcdeF", "", false),
             ("token=0123456789abcdef&token=0123456789abcdef", "", false),
-            (
-                "a=token=0123456789abcdef",
-                "a=token=0123456789abcdef",
-                false,
-            ),
+            (inside, inside, false),
         ] {
             let mut request = Request {
                 query: query.into(),

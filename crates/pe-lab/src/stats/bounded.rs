@@ -152,10 +152,8 @@ mod tests {
             vec![0.999, 1.0, 1.0, 0.5, 0.2],
         ] {
             let of = one(&runs, Bounds::SHARE).unwrap();
-            assert!(
-                of.low >= 0.0 && of.high <= 1.0 && of.low < of.high,
-                "{of:?}"
-            );
+            let is_share = of.low >= 0.0 && of.high <= 1.0;
+            assert!(is_share && of.low < of.high, "{of:?}");
             let losses: Vec<f64> = runs.iter().map(|run| 0.1 + 3.0 * run).collect();
             let of = one(&losses, Bounds::LOSS).unwrap();
             assert!(of.low > 0.0 && of.high.is_finite(), "{of:?}");

@@ -235,12 +235,8 @@ mod tests {
         let answer = judged(&[MIDDLE, LOW, HIGH]);
         assert_eq!(answer.order, [2, 0, 1]);
         assert!(answer.best && answer.decided());
-        assert!(
-            answer
-                .pairs
-                .iter()
-                .all(|pair| pair.finding == Finding::Proven)
-        );
+        let is_proven = |pair: &Pair| pair.finding == Finding::Proven;
+        assert!(answer.pairs.iter().all(is_proven));
         // The headline's p is the largest of the leader's, which is that of the nearest.
         let nearest = answer.of_leader().next().unwrap();
         assert_eq!((nearest.lower, nearest.p), (0, answer.p));
@@ -272,19 +268,13 @@ mod tests {
     fn one_scheme_has_no_rival() {
         let alone = judged(&[HIGH]);
         assert_eq!((alone.p, alone.best, alone.decided()), (None, false, false));
-        assert!(
-            judge(&[Vec::new()], Errors::default(), MARGIN)[0]
-                .order
-                .is_empty()
-        );
+        assert!(judged(&[]).order.is_empty());
     }
 
     #[test]
     fn the_errors_of_several_looks_add_up_to_those_of_one() {
         let each = Errors::default().divided(4);
-        assert_eq!(
-            (each.headline, each.pairs, each.level),
-            (0.003_125, 0.006_25, 0.0125)
-        );
+        let each = [each.headline, each.pairs, each.level];
+        assert_eq!(each, [0.003_125, 0.006_25, 0.0125]);
     }
 }

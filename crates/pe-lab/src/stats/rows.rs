@@ -155,10 +155,9 @@ mod tests {
 
     #[test]
     fn seeds_that_disagree_widen_the_interval() {
-        let rows = |level: usize| {
-            (0..200)
-                .map(|row| f64::from(row % 10 < level))
-                .collect::<Vec<_>>()
+        let rows = |level: usize| -> Vec<f64> {
+            let right = |row: usize| f64::from(row % 10 < level);
+            (0..200).map(right).collect()
         };
         let width = |a: &[usize]| {
             let a: RowScores = a.iter().map(|level| rows(*level)).collect();
@@ -189,9 +188,8 @@ mod tests {
         // Of 400 rows ten are different: 40 copies each, of which seven speak for the first scheme.
         let copies = |row: usize| row / 40;
         let run = |level: usize| {
-            (0..400)
-                .map(|row| f64::from(copies(row) % 10 < level))
-                .collect()
+            let right = |row: usize| f64::from(copies(row) % 10 < level);
+            (0..400).map(right).collect()
         };
         let (a, b): (RowScores, RowScores) = (vec![run(9); 5], vec![run(6); 5]);
         let units: Vec<usize> = (0..400).map(copies).collect();

@@ -75,10 +75,8 @@ mod tests {
 
     #[test]
     fn every_reason_is_told() {
-        let (high, low) = (
-            [0.90, 0.93, 0.91, 0.92, 0.89],
-            [0.10, 0.12, 0.09, 0.11, 0.13],
-        );
+        let high = [0.90, 0.93, 0.91, 0.92, 0.89];
+        let low = [0.10, 0.12, 0.09, 0.11, 0.13];
         // What is proven, and what is level, has none.
         assert_eq!(why(&[&high, &low]), None);
         let tight = [0.9000, 0.9010, 0.9005, 0.9002, 0.9008];
@@ -88,10 +86,8 @@ mod tests {
         assert_eq!(why(&[&[1.0; 3], &[0.4; 3]]), Some(Why::Alike));
         let wild = [0.98, 0.05, 0.97, 0.06, 0.95];
         assert_eq!(why(&[&wild, &low]), Some(Why::Spread(0)));
-        assert_eq!(
-            why(&[&high, &[0.85, 0.05, 0.86, 0.06, 0.84]]),
-            Some(Why::Spread(1))
-        );
+        let other = [0.85, 0.05, 0.86, 0.06, 0.84];
+        assert_eq!(why(&[&high, &other]), Some(Why::Spread(1)));
         let mixed = [0.98, 0.05, 0.97, 0.06, 0.96];
         let steady: [&[f64]; 2] = [&[0.62, 0.60, 0.61], &[0.30, 0.31, 0.29]];
         let others = [&steady[..], &[&mixed[..3]; 3]].concat();

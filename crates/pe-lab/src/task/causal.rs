@@ -230,12 +230,10 @@ impl Task for Causal {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{
-        Addition, Answer, MissingDuplicate, Mqar, Passkey, PosMod4, Reverse, Toy, Tuning,
-    };
+    use super::super::{Addition, MissingDuplicate, Mqar, Passkey, PosMod4, Reverse, Toy, Tuning};
     use super::*;
     use crate::ask::Tasks;
-    use crate::data::testing::read;
+    use crate::data::testing::{Says, read};
 
     fn of(task: impl Task + 'static) -> Causal {
         Causal::of(Arc::new(task)).unwrap()
@@ -251,29 +249,20 @@ mod tests {
         let sample = Reverse::prompted_of(&[3, 1, 4, 0]).sample(&task);
         // BOS 3 1 4 0 EOS, and the answer 0 4 1 3 without its end.
         assert_eq!(sample.input.tokens(), [8, 3, 1, 4, 0, 9, 0, 4, 1, 3]);
-        let answers: Vec<(usize, usize)> = sample
-            .answers
-            .iter()
-            .map(|answer| (answer.position, answer.class))
-            .collect();
-        assert_eq!(answers, [(5, 0), (6, 4), (7, 1), (8, 3), (9, 8)]);
-        let prompted = Prompted::of(&sample);
-        assert_eq!(
-            (&prompted.prompt[..], &prompted.answer[..]),
-            (&[8, 3, 1, 4, 0, 9][..], &[0, 4, 1, 3][..])
-        );
+        let asked = |sample: &Sample| -> Vec<(usize, usize)> {
+            let answers = sample.answers.iter();
+            answers.map(|of| (of.position, of.class)).collect()
+        };
+        assert_eq!(asked(&sample), [(5, 0), (6, 4), (7, 1), (8, 3), (9, 8)]);
+        let Prompted { prompt, answer } = Prompted::of(&sample);
+        assert_eq!(prompt, [8, 3, 1, 4, 0, 9]);
+        assert_eq!(answer, [0, 4, 1, 3]);
         // An empty answer is an end at once.
         let empty = Prompted {
             prompt: vec![1, 2],
             answer: Vec::new(),
         };
-        assert_eq!(
-            empty.sample(&task).answers,
-            [Answer {
-                position: 1,
-                class: 8
-            }]
-        );
+        assert_eq!(asked(&empty.sample(&task)), [(1, 8)]);
         assert_eq!(Prompted::of(&empty.sample(&task)), empty);
     }
 
@@ -281,13 +270,8 @@ mod tests {
     #[test]
     fn an_answer_is_read_as_the_token_that_it_is() {
         assert_eq!(Task::answer_token(&Mqar, 3), 16 + 3);
-        assert_eq!(
-            [
-                Task::answer_token(&Passkey, 7),
-                Task::answer_token(&MissingDuplicate, 1)
-            ],
-            [7, 1]
-        );
+        assert_eq!(Task::answer_token(&Passkey, 7), 7);
+        assert_eq!(Task::answer_token(&MissingDuplicate, 1), 1);
         // Classes that are no tokens come after BOS and EOS.
         assert_eq!(Task::answer_token(&PosMod4, 0), 10);
         let tasks = Tasks::default();
@@ -350,35 +334,13 @@ mod tests {
             // A learning rate and a number of steps are chosen on examples that are held out of its training.
             let tuning = Tuning::of(Arc::new(task)).unwrap();
             assert!(tuning.causal() && tuning.generation().is_some(), "{name}");
-            assert!(
-                tuning
-                    .test_lengths()
-                    .iter()
-                    .all(|n| tuning.test_set(*n).len() > 50),
-                "{name}"
-            );
+            let has_many = |length: &usize| tuning.test_set(*length).len() > 50;
+            assert!(tuning.test_lengths().iter().all(has_many), "{name}");
             names.push(name);
         }
-        let expected = [
-            "reverse",
-            "bucket_sort",
-            "first_eq_last",
-            "shift3",
-            "prev_occurrence",
-            "majority",
-            "missing_duplicate",
-            "mqar",
-            "passkey",
-            "addition",
-            "addition_reversed",
-            "odds_first",
-            "selective_copy",
-            "counting",
-            "indirect_indexing",
-            "modular_arithmetic",
-            "sort50",
-        ];
-        assert_eq!(names, expected.map(causal_name));
+        let expected = "reverse bucket_sort first_eq_last shift3 prev_occurrence majority missing_duplicate mqar passkey addition \
+                        addition_reversed odds_first selective_copy counting indirect_indexing modular_arithmetic sort50";
+        assert_eq!(names, Vec::from_iter(expected.split(' ').map(causal_name)));
     }
 
     /// Rows with a class do not say what is read before an answer.
@@ -387,10 +349,7 @@ mod tests {
         let rows: String = (0..40).map(|i| format!("{},a b {i}\n", i % 2)).collect();
         let data = read("rows.csv", format!("label,text\n{rows}"), "").unwrap();
         let why = Causal::of(data.tasks().remove(0)).map(|_| ()).unwrap_err();
-        assert!(
-            why.contains("data cannot be") && why.contains("`Task::prompted`"),
-            "{why}"
-        );
+        why.says_all(&["data cannot be", "`Task::prompted`"]);
     }
 
     #[test]
@@ -399,11 +358,8 @@ mod tests {
         let set = task.test_set(9);
         let mut answers: Vec<Vec<usize>> = set.iter().map(|of| Prompted::of(of).answer).collect();
         answers.sort();
-        let most = answers
-            .chunk_by(|a, b| a == b)
-            .map(<[_]>::len)
-            .max()
-            .unwrap();
+        let counts = answers.chunk_by(|a, b| a == b).map(<[_]>::len);
+        let most = counts.max().unwrap();
         assert_eq!(task.floor(9), most as f64 / 512.0);
         // Of 512 answers that all differ it is one, and of two that are as likely about a half.
         assert_eq!(of(Reverse).floor(40), 1.0 / 512.0);

@@ -181,21 +181,13 @@ mod tests {
         let samples = parse(&text).unwrap();
         assert_eq!(samples.len(), 1797);
         assert_eq!(samples[0].input.tokens()[..8], [0, 0, 5, 13, 9, 1, 0, 0]);
-        assert_eq!(
-            samples[0].answers,
-            [Answer {
-                position: 0,
-                class: 0
-            }]
-        );
+        let (position, class) = (0, 0);
+        assert_eq!(samples[0].answers, [Answer { position, class }]);
         // Class counts as the data's own description gives them.
-        let count = |class| {
-            samples
-                .iter()
-                .filter(|s| s.answers[0].class == class)
-                .count()
-        };
-        let counts: Vec<usize> = (0..10).map(count).collect();
+        let mut counts = [0; 10];
+        samples
+            .iter()
+            .for_each(|of| counts[of.answers[0].class] += 1);
         assert_eq!(counts, [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]);
     }
 
@@ -203,13 +195,10 @@ mod tests {
     fn a_bad_row_is_named() {
         let mut row = vec!["1"; 65].join(",");
         assert_eq!(parse(&row).unwrap()[0].answers[0].class, 1);
-        assert!(parse("1,2,3").unwrap_err().contains("row 1 has 3 fields"));
+        let wrong = |row: &str| parse(row).unwrap_err();
+        assert!(wrong("1,2,3").contains("row 1 has 3 fields"));
         row.replace_range(0..1, "17");
-        assert!(
-            parse(&row)
-                .unwrap_err()
-                .contains("row 1 has a value out of range")
-        );
+        assert!(wrong(&row).contains("row 1 has a value out of range"));
         row.replace_range(0..2, "x");
         assert!(parse(&row).is_err());
     }
@@ -217,12 +206,8 @@ mod tests {
     #[test]
     fn the_split_is_1400_and_397_and_loses_nothing() {
         assert_eq!((SPLIT.train.len(), SPLIT.held_out.len()), (1400, 397));
-        let total: usize = SPLIT
-            .train
-            .iter()
-            .chain(&SPLIT.held_out)
-            .map(|s| s.answers[0].class)
-            .sum();
+        let all = SPLIT.train.iter().chain(&SPLIT.held_out);
+        let total: usize = all.map(|of| of.answers[0].class).sum();
         let counts = [178, 182, 177, 183, 181, 182, 181, 179, 174, 180];
         let expected: usize = counts.iter().enumerate().map(|(class, n)| class * n).sum();
         assert_eq!(total, expected);
@@ -231,9 +216,8 @@ mod tests {
 
     #[test]
     fn an_epoch_has_every_image_once_also_across_batches() {
-        let mut seen: Vec<Sample> = (0..28)
-            .flat_map(|step| Digits.train_batch(9, step, 50))
-            .collect();
+        let batches = (0..28).flat_map(|step| Digits.train_batch(9, step, 50));
+        let mut seen: Vec<Sample> = batches.collect();
         let mut train = SPLIT.train.clone();
         let key = |s: &Sample| (s.input.tokens().to_vec(), s.answers[0].class);
         seen.sort_by_key(key);

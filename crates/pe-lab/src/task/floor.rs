@@ -213,10 +213,8 @@ mod tests {
     use super::*;
 
     fn close(measured: f64, expected: f64) {
-        assert!(
-            (measured - expected).abs() < 1e-12,
-            "{measured} against {expected}"
-        );
+        let error = (measured - expected).abs();
+        assert!(error < 1e-12, "{measured} against {expected}");
     }
 
     #[test]
@@ -226,10 +224,8 @@ mod tests {
         // Two draws of two symbols: aa, bb have a maximum of 2, ab, ba of 1.
         close(expected_mode_share(2, 2), 0.75);
         // Three draws of two symbols: 2 of 8 have a maximum of 3, the others 2.
-        close(
-            expected_mode_share(3, 2),
-            (2.0 * 3.0 + 6.0 * 2.0) / 8.0 / 3.0,
-        );
+        let mean = (2.0 * 3.0 + 6.0 * 2.0) / 8.0;
+        close(expected_mode_share(3, 2), mean / 3.0);
         // Four draws of eight symbols, by the shape of the bag: 8 sequences of one symbol, 224 of
         // three and one, 168 of two and two, 2016 of two and two singles, 1680 without a repeat.
         let total = 8 * 4 + 224 * 3 + (168 + 2016) * 2 + 1680;
@@ -282,10 +278,8 @@ mod tests {
         for n in [4, 10, 21, 80] {
             // No place is fixed: another token. A share of 1/n: any token, the own one too.
             close(partly_fixed_share(n, 8, 0.0), best_other_share(n, 8));
-            close(
-                partly_fixed_share(n, 8, 1.0 / n as f64),
-                expected_mode_share(n, 8),
-            );
+            let one = 1.0 / n as f64;
+            close(partly_fixed_share(n, 8, one), expected_mode_share(n, 8));
             close(partly_fixed_share(n, 8, 1.0), 1.0);
         }
     }
@@ -308,10 +302,8 @@ mod tests {
         close(equal_ends_share(2), 1.0);
         close(equal_ends_share(3), (2.0 + 6.0 * 2.0 / 3.0) / 8.0);
         // Four: 2 sequences are sure, 8 with one odd bit give 1/2, 6 with two of each 2/3.
-        close(
-            equal_ends_share(4),
-            (2.0 + 8.0 * 0.5 + 6.0 * 2.0 / 3.0) / 16.0,
-        );
+        let right = 2.0 + 8.0 * 0.5 + 6.0 * 2.0 / 3.0;
+        close(equal_ends_share(4), right / 16.0);
         let far = 0.5 + 0.484 / 79.0;
         assert!((equal_ends_share(80) - far).abs() < 2e-4);
     }

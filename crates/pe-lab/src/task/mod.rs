@@ -300,11 +300,7 @@ mod tests {
             }
             for length in task.test_lengths() {
                 let set = task.test_set(length);
-                assert_eq!(
-                    set,
-                    task.test_set(length),
-                    "{name}: a test set must be fixed"
-                );
+                assert_eq!(set, task.test_set(length), "{name}: it is fixed");
                 assert_eq!(set[0].input.len(), length + task.framing(), "{name}");
                 let floor = task.floor(length);
                 let score = task.measure().score(floor);
@@ -312,10 +308,8 @@ mod tests {
                 assert!(floor > 0.0, "{name}: floor {floor}");
                 sets.push(set);
             }
-            assert!(
-                !task.causal() || task.readout() == Readout::PerToken,
-                "{name}"
-            );
+            let is_per_token = task.readout() == Readout::PerToken;
+            assert!(is_per_token || !task.causal(), "{name}");
             for sample in sets.iter().flat_map(|set| {
                 let shape = (set[0].input.len(), set[0].answers.len());
                 set.iter().inspect(move |sample| {
@@ -324,10 +318,8 @@ mod tests {
             }) {
                 assert!(!sample.answers.is_empty(), "{name}");
                 assert!(sample.input.len() <= task.max_tokens(), "{name}");
-                assert!(
-                    sample.input.tokens().iter().all(|t| *t < task.vocabulary()),
-                    "{name}"
-                );
+                let mut tokens = sample.input.tokens().iter();
+                assert!(tokens.all(|token| *token < task.vocabulary()), "{name}");
                 for answer in &sample.answers {
                     assert!(answer.class < task.classes(), "{name}");
                     assert!(answer.position < sample.input.len(), "{name}");

@@ -125,18 +125,14 @@ mod tests {
         let memory = Stream::Memory(ids.clone());
         for width in [1, 2, 4, 8] {
             let path = folder.path().join(format!("{width}.bin"));
-            let bytes = ids
-                .iter()
-                .flat_map(|id| u64::from(*id).to_le_bytes()[..width].to_vec());
-            let bytes: Vec<u8> = [7; 5].into_iter().chain(bytes).collect();
-            fs::write(&path, bytes).unwrap();
+            let of_id = |id: &u32| u64::from(*id).to_le_bytes()[..width].to_vec();
+            let bytes = [7; 5].into_iter().chain(ids.iter().flat_map(of_id));
+            fs::write(&path, bytes.collect::<Vec<u8>>()).unwrap();
             let file = Stream::File(TokenFile::of(File::open(&path).unwrap(), 5, width).unwrap());
             assert_eq!((file.len(), file.is_empty()), (1000, false));
             for (from, count) in [(0, 1000), (999, 1), (500, 17), (1000, 0)] {
-                assert_eq!(
-                    file.window(from, count).unwrap(),
-                    memory.window(from, count).unwrap()
-                );
+                let [window, expected] = [&file, &memory].map(|of| of.window(from, count).unwrap());
+                assert_eq!(window, expected);
             }
             assert!(file.window(999, 2).is_err());
             // A part of the same file, behind which there is more.
@@ -146,10 +142,8 @@ mod tests {
             assert!(part.window(3, 8).is_err());
         }
         let short = Stream::Short(ids.iter().map(|id| *id as u16).collect());
-        assert_eq!(
-            short.window(500, 17).unwrap(),
-            memory.window(500, 17).unwrap()
-        );
+        let [window, expected] = [&short, &memory].map(|of| of.window(500, 17).unwrap());
+        assert_eq!(window, expected);
         assert!(short.window(999, 2).is_err());
         assert!(memory.window(999, 2).is_err());
         let file = File::open(folder.path().join("2.bin")).unwrap();

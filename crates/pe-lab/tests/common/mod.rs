@@ -107,20 +107,6 @@ pub fn failed((code, _, stderr): Ended, with: i32) -> String {
     stderr
 }
 
-/// Checks that a command has ended with this code, and has said all of these on standard error.
-#[track_caller]
-pub fn refused(end: Ended, with: i32, parts: &[&str]) {
-    says(&failed(end, with), parts);
-}
-
-/// Checks that a text has all of these parts.
-#[track_caller]
-pub fn says(text: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(text.contains(part), "`{part}` is not in: {text}");
-    }
-}
-
 /// Settings as `study.toml` has them, with `; ` between two: `label = 'Class'; max_len = 20`.
 pub fn settings(text: &str) -> Reading {
     toml::from_str(&text.replace("; ", "\n")).unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -236,6 +222,13 @@ pub fn report(study: &Path) -> Command {
     command
 }
 
+/// Predictions for a file by the best model of a study.
+pub fn predict(file: &Path, study: &Path) -> Command {
+    let mut command = lab();
+    command.arg("predict").arg(file).arg("--study").arg(study);
+    command
+}
+
 /// The parts of a study, made one.
 pub fn merge(parts: &[&Path], to: &Path) -> Command {
     let mut command = lab();
@@ -277,6 +270,38 @@ pub fn end_of(child: &mut Child, within: u64) -> Option<i32> {
     None
 }
 
+/// Changes one bit of a file, in the byte so far before its end.
+pub fn flip(file: &Path, before_end: usize) {
+    let mut bytes = fs::read(file).unwrap();
+    let at = bytes.len() - before_end;
+    bytes[at] ^= 1;
+    fs::write(file, bytes).unwrap();
+}
+
+/// Ends a process at once.
+pub fn kill(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Starts a command, and ends it after this long.
+pub fn killed_after(time: Duration, command: &mut Command) {
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let child = command.spawn().unwrap();
+    thread::sleep(time);
+    kill(child);
+}
+
+/// Waits until something is so, for two minutes at most.
+#[track_caller]
+pub fn wait_until(is_so: impl Fn() -> bool, otherwise: &str) {
+    let started = Instant::now();
+    while !is_so() {
+        assert!(started.elapsed() < Duration::from_secs(120), "{otherwise}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// The exit code and what was said on standard error, of a command that might wait for ever.
 pub fn ended_in_time(command: &mut Command) -> (i32, String) {
     let said = tempfile::NamedTempFile::new().unwrap();
@@ -285,6 +310,12 @@ pub fn ended_in_time(command: &mut Command) -> (i32, String) {
     let code = end_of(&mut child, 120);
     let said = fs::read_to_string(said.path()).unwrap();
     (code.unwrap_or_else(|| panic!("it hangs: {said}")), said)
+}
+
+/// Makes a pipe with a name.
+#[cfg(unix)]
+pub fn pipe(at: &Path) {
+    assert!(Command::new("mkfifo").arg(at).status().unwrap().success());
 }
 
 /// Sends a signal, such as `-TERM`, to a process, or to a group of them with a `-` before its number.

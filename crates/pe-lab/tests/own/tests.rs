@@ -2,8 +2,6 @@
 
 use std::fs;
 use std::process::Stdio;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use burn::tensor::Device;
 use libtest_mimic::Trial;
@@ -11,7 +9,9 @@ use pe_lab::ask::{ModelSpec, Scheme, Tasks};
 use pe_lab::learn::TensorBatch;
 use pe_lab::serve::Site;
 
-use super::common::{SMALL, Says, failed, json, results as numbers, rows, well, words};
+use super::common::{
+    SMALL, Says, failed, json, kill, results as numbers, rows, wait_until, well, words,
+};
 use super::programs::{good, lab, ran, small};
 
 /// Every test.
@@ -54,11 +54,8 @@ fn a_scheme_is_compared_reported_and_listed() {
 
     // The configuration is in the result, and so is the code: ours, and this program.
     let result = json(&at.join("s/trials/copy-slope(alpha=0.25,most=7)-1/result.json"));
-    let scheme = &result["spec"]["scheme"];
-    assert_eq!(
-        scheme["encoding"],
-        serde_json::json!({"heads": 2, "alpha": 0.25, "most": 7})
-    );
+    let encoding = serde_json::json!({"heads": 2, "alpha": 0.25, "most": 7});
+    assert_eq!(result["spec"]["scheme"]["encoding"], encoding);
     let code = result["code"].as_str().unwrap();
     let program =
         pe_lab::data::digest_of(fs::File::open(std::env::current_exe().unwrap()).unwrap()).unwrap();
@@ -106,19 +103,12 @@ fn a_killed_study_goes_on() {
     good(at, &study("--steps 20 --out whole"));
     let line = study("--steps 20 --out killed");
     let mut study = lab();
-    study
-        .args(words(&line))
-        .current_dir(at)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let mut study = study.spawn().unwrap();
+    study.args(words(&line)).current_dir(at);
+    study.stdout(Stdio::null()).stderr(Stdio::null());
+    let study = study.spawn().unwrap();
     let first = at.join("killed/trials/copy-slope-1/result.json");
-    let begin = Instant::now();
-    while !first.exists() && begin.elapsed() < Duration::from_secs(120) {
-        thread::sleep(Duration::from_millis(5));
-    }
-    study.kill().unwrap();
-    study.wait().unwrap();
+    wait_until(|| first.exists(), "no result");
+    kill(study);
     assert!(!at.join("killed/report.html").exists());
     let (_, said) = good(at, &line);
     said.says("of the trials were there already");
@@ -213,13 +203,7 @@ fn positions_follow_from_tokens() {
     // In training each sequence begins at a place of its own, the same at the same step.
     let trained = places(scheme.for_training(1, 7));
     assert_eq!(trained, places(scheme.for_training(1, 7)));
-    let begins = |row: &Vec<usize>| {
-        row.iter()
-            .copied()
-            .filter(|place| *place > 0)
-            .min()
-            .unwrap()
-    };
+    let begins = |row: &Vec<usize>| *row.iter().filter(|place| **place > 0).min().unwrap();
     let firsts: Vec<usize> = trained.iter().map(begins).collect();
     for ((row, tokens), first) in trained.iter().zip(inputs).zip(&firsts) {
         assert_eq!(row, &expected(tokens, *first));
@@ -241,9 +225,8 @@ fn rates_steps_and_costs_are_measured() {
 fn a_decoder_has_gates_and_wider_queries() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    let text: String = (0..3_000)
-        .map(|nth: u32| char::from(b'a' + (nth * nth % 23 % 5) as u8))
-        .collect();
+    let letter = |nth: u32| char::from(b'a' + (nth * nth % 23 % 5) as u8);
+    let text: String = (0..3_000).map(letter).collect();
     fs::write(at.join("t.txt"), text).unwrap();
     let study = "compare --data t.txt --schemes own_fox,own_pope --seeds 1 --steps 3 --out s";
     small(at, &format!("{study} --train-length 8"));
@@ -276,10 +259,7 @@ fn a_network_takes_the_place_of_the_encoder() {
     assert_eq!(result["spec"]["model"]["network"], "mean");
     // The weight of the network, and an embedding, a table and a readout.
     let parameters = &result["outcome"]["finished"]["parameters"];
-    assert_eq!(
-        parameters,
-        &serde_json::json!(16 * 16 + 4 * 16 + 42 * 16 + (16 * 2 + 2))
-    );
+    assert_eq!(*parameters, 16 * 16 + 4 * 16 + 42 * 16 + (16 * 2 + 2));
     failed(ran(at, "compare --network meen --dry-run --out t"), 2)
         .says("there is no network `meen`; the networks are: encoder, mean");
 }

@@ -6,7 +6,7 @@ use pe_burn::{Layout, Spectrum};
 use serde_json::Value;
 
 use super::browser::{Browser, Tab};
-use super::common::says;
+use super::common::Says;
 use super::{beside_a_server, serving, settle};
 
 const PANEL: &str = "document.querySelector('[data-panel=a]')";
@@ -98,7 +98,7 @@ fn every_slider_changes_what_it_should() {
                 );
                 browser.wait(&tab, &asked);
                 let hash = browser.text(&tab, "location.hash");
-                says(&hash, &[&format!("a.{setting}={value}")]);
+                hash.says(&format!("a.{setting}={value}"));
                 let after = drawn(browser, &tab);
                 // Where the distance alone counts, the position of the query changes nothing but rounding.
                 let is_relative = setting == "query" && name != "fire";
@@ -188,12 +188,9 @@ fn numbers_are_those_of_the_library_and_a_link_keeps_them() {
         browser.wait(&other, &format!("!{shown}.includes('start=999')"));
         browser.wait(&other, "!location.hash.includes('a.start=999')");
         let hash = browser.text(&tab, "location.hash");
-        says(&hash, &["a.start=999999937"]);
+        hash.says("a.start=999999937");
         let code = browser.text(&other, &format!("{}.textContent", of_panel(".code")));
-        says(
-            &code,
-            &["SinusoidalPositionalEncodingConfig::new(48)", "base: 500.0"],
-        );
+        code.says_all(&["SinusoidalPositionalEncodingConfig::new(48)", "base: 500.0"]);
     });
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::common::{self, compare, succeeds};
+use super::common::{Says, compare, succeeds};
 use super::{beside_a_server, serving, settle};
 
 /// A small study.
@@ -40,7 +40,7 @@ fn a_study_is_watched_and_every_page_fits_its_window() {
         let trial = out.join("trials").join("reverse-none-2");
         let curve = "document.querySelector('#curves [data-picture=curves-reverse]')";
         let about = format!("{curve}.querySelector('canvas').getAttribute('aria-label')");
-        common::says(&browser.text(&tab, &about), &["of 5 trainings on reverse"]);
+        browser.text(&tab, &about).says("of 5 trainings on reverse");
         let [failure, away] = [&*trial, folder.path()].map(|of| of.join("failure.json"));
         fs::rename(&failure, &away).unwrap();
         for points in [1, 2] {

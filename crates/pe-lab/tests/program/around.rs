@@ -19,10 +19,8 @@ fn quiet_prints_the_report_alone_and_json_the_numbers() {
     let out = folder.path().join("study");
     let (code, stdout, stderr) = tiny("--quiet", &out);
     assert_eq!((code, stderr.as_str()), (0, ""));
-    assert!(
-        stdout.starts_with("One seed proves nothing, whatever the scores: at least 3 are needed"),
-        "{stdout}"
-    );
+    let answer = "One seed proves nothing, whatever the scores: at least 3 are needed";
+    assert!(stdout.starts_with(answer), "{stdout}");
     assert!(stdout.lines().count() <= 25, "{stdout}");
     assert!(stdout.trim_end().ends_with("files beside it"), "{stdout}");
     let long = stdout
@@ -92,45 +90,28 @@ fn help_lists_the_keys_and_completions_know_the_names() {
 fn the_manual_is_printed_or_written_for_every_command() {
     let folder = tempfile::tempdir().unwrap();
     let (page, _) = succeeds(lab().arg("man"));
-    assert!(
-        page.contains(".TH pe-lab 1") && page.contains("Exit codes"),
-        "{page:.300}"
-    );
+    page.says_all(&[".TH pe-lab 1", "Exit codes"]);
     let out = folder.path().join("man");
     assert_eq!(ended(lab().args(["man", "--out"]).arg(&out)).0, 0);
-    for name in [
-        "pe-lab.1",
-        "pe-lab-compare.1",
-        "pe-lab-predict.1",
-        "pe-lab-plot-curves.1",
-    ] {
-        let page = fs::read_to_string(out.join(name)).unwrap();
-        assert!(page.contains(".TH"), "{name}");
+    for name in ["", "-compare", "-predict", "-plot-curves"] {
+        let page = out.join(format!("pe-lab{name}.1"));
+        fs::read_to_string(page).unwrap().says(".TH");
     }
-    assert!(
-        !out.join("pe-lab-trial.1").exists(),
-        "the worker's command is hidden"
-    );
+    // The worker's command is hidden.
+    assert!(!out.join("pe-lab-trial.1").exists());
 }
 
 /// On a terminal, which the program `script` plays, there are colours unless NO_COLOR is set.
 #[cfg(target_os = "linux")]
 #[test]
 fn no_color_turns_colours_off_on_a_terminal() {
-    let program = assert_cmd::cargo::cargo_bin!("pe-lab")
-        .display()
-        .to_string();
+    let program = assert_cmd::cargo::cargo_bin!("pe-lab").display();
+    let line = format!("{program} compare --nonsense");
     let said = |no_color: Option<&str>| {
         let mut command = std::process::Command::new("script");
-        command.args([
-            "-qec",
-            &format!("{program} compare --nonsense"),
-            "/dev/null",
-        ]);
-        command
-            .env("TERM", "xterm-256color")
-            .env_remove("NO_COLOR")
-            .env_remove("CLICOLOR");
+        command.args(["-qec", &line, "/dev/null"]);
+        command.env("TERM", "xterm-256color");
+        command.env_remove("NO_COLOR").env_remove("CLICOLOR");
         if let Some(value) = no_color {
             command.env("NO_COLOR", value);
         }
@@ -141,13 +122,8 @@ fn no_color_turns_colours_off_on_a_terminal() {
         eprintln!("skipped: there is no program `script`");
         return;
     };
-    assert!(
-        coloured.contains("--nonsense") && coloured.contains("\u{1b}["),
-        "{coloured:?}"
-    );
+    coloured.says_all(&["--nonsense", "\u{1b}["]);
     let plain = said(Some("1")).unwrap();
-    assert!(
-        plain.contains("--nonsense") && !plain.contains("\u{1b}["),
-        "{plain:?}"
-    );
+    plain.says("--nonsense");
+    assert!(!plain.contains("\u{1b}["), "{plain:?}");
 }

@@ -10,7 +10,9 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{self, SMALL, Says, behind, failed, report, resume, send, succeeds, train};
+use crate::common::{
+    self, SMALL, Says, behind, failed, kill, pipe, report, resume, send, succeeds, train,
+};
 
 /// Two short trials, one after the other.
 fn study(out: &Path) -> Command {
@@ -52,11 +54,8 @@ fn ctrl_c_in_a_terminal_stores_no_failure() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
     let mut command = with_steps("300", &out);
-    let mut child = command
-        .process_group(0)
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let command = command.process_group(0).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("accuracy by length")));
     send("-INT", &format!("-{}", child.id()));
@@ -81,18 +80,13 @@ fn a_study_that_nobody_watches_writes_its_report() {
     if Path::new("/dev/full").exists() {
         let out = folder.path().join("full");
         let mut command = behind("exec 2>/dev/full", &study(&out));
-        assert_eq!(
-            command.stdout(Stdio::null()).status().unwrap().code(),
-            Some(0)
-        );
+        let ended = command.stdout(Stdio::null()).status().unwrap();
+        assert_eq!(ended.code(), Some(0));
         assert!(finished(&out));
         // Where the report cannot be printed the program says so, and the files are there.
         fs::remove_file(out.join("report.html")).unwrap();
-        failed(
-            common::ended(&mut behind("exec >/dev/full", &study(&out))),
-            1,
-        )
-        .says("standard output: No space left");
+        let mut command = behind("exec >/dev/full", &study(&out));
+        failed(common::ended(&mut command), 1).says("standard output: No space left");
         assert!(finished(&out));
     }
 }
@@ -125,11 +119,7 @@ fn a_study_of_private_data_is_private() {
         assert!(all.iter().any(|path| path.ends_with("summary.json")));
         for path in all {
             let of = fs::metadata(&path).unwrap().permissions().mode();
-            let forbidden = if path.is_dir() {
-                others & 0o007
-            } else {
-                others
-            };
+            let forbidden = others & if path.is_dir() { 0o007 } else { 0o7777 };
             assert_eq!(of & forbidden, 0, "{mode:o} {}: {of:o}", path.display());
         }
     }
@@ -190,15 +180,7 @@ fn a_study_from_somebody_else_reads_nothing_outside_of_its_folder() {
     let copy = out.join("data/x.csv");
     let replace: [&dyn Fn(); 3] = [
         &|| symlink("/dev/zero", &copy).unwrap(),
-        &|| {
-            assert!(
-                Command::new("mkfifo")
-                    .arg(&copy)
-                    .status()
-                    .unwrap()
-                    .success()
-            )
-        },
+        &|| pipe(&copy),
         &|| fs::write(&copy, "label,text\n").unwrap(),
     ];
     for replace in replace {
@@ -263,8 +245,7 @@ fn a_training_stopped_while_it_copies_its_data_starts_or_goes_on() {
             assert_eq!(child.try_wait().unwrap(), None);
         }
         thread::sleep(Duration::from_millis(wait));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        kill(child);
         let has_begun = out.join("spec.json").exists();
         copying += u32::from(!has_begun);
         succeeds(&mut match has_begun {
@@ -279,10 +260,7 @@ fn a_training_stopped_while_it_copies_its_data_starts_or_goes_on() {
     fs::create_dir_all(out.join("data")).unwrap();
     fs::write(out.join("data/notes.txt"), "mine").unwrap();
     failed(common::ended(&mut begun(&rows, "")), 2).says("is not empty");
-    assert_eq!(
-        fs::read_to_string(out.join("data/notes.txt")).unwrap(),
-        "mine"
-    );
+    assert_eq!(fs::read(out.join("data/notes.txt")).unwrap(), b"mine");
 }
 
 #[test]
@@ -303,17 +281,27 @@ fn what_is_made_of_a_private_folder_of_images_is_private() {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
     set(&images, 0o755);
-    for (mode, others) in [(0o755, 0), (0o750, 0o007), (0o700, 0o077)] {
+    // The modes of a folder of a class and of one of its images, and what nobody else may do then.
+    for (nth, (mode, of_image, others)) in [
+        (0o755, 0o644, 0),
+        (0o750, 0o644, 0o007),
+        (0o700, 0o644, 0o077),
+        (0o755, 0o600, 0o077),
+    ]
+    .into_iter()
+    .enumerate()
+    {
         set(&images.join("below"), mode);
-        let out = folder.path().join(format!("{mode:o}"));
+        set(&images.join("below/3.png"), of_image);
+        let out = folder.path().join(nth.to_string());
         let command = rows::of_data(&images, &out);
         succeeds(&mut behind("umask 022", &command));
         let report = out.join("report.html");
         let of_report = fs::metadata(&report).unwrap().permissions().mode();
-        assert_eq!(of_report & 0o044, 0o044 & !others, "{mode:o}");
+        assert_eq!(of_report & 0o044, 0o044 & !others, "{mode:o} {of_image:o}");
         for path in everything(&out) {
             let of = fs::metadata(&path).unwrap().permissions().mode();
-            assert_eq!(of & others, 0, "{mode:o} {}: {of:o}", path.display());
+            assert_eq!(of & others, 0, "{nth} {}: {of:o}", path.display());
         }
     }
 }

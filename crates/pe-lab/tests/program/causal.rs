@@ -55,17 +55,13 @@ fn a_study_of_decoders_is_planned_run_reported_grown_and_merged() {
     good(at, "merge part-0 part-1 --out merged");
     assert_eq!(numbers(&at.join("merged")), numbers(&at.join("s")));
     // What is there is kept, and the encoder's task is another one.
-    let (_, stderr) = small(
-        at,
-        "compare --out s --tasks majority --seeds 2 --steps 3 --schemes none,rotary",
-    );
+    let more = "compare --out s --tasks majority --seeds 2 --steps 3 --schemes none,rotary";
+    let (_, stderr) = small(at, more);
     stderr.says("8 of them are there already and are kept; 4 are new");
     // The report from the files, and costs with the time of a token that is decoded.
     good(at, "report s");
-    small(
-        at,
-        "compare --causal --tasks addition --schemes rotary --seeds 1, --steps 2 --costs --out c",
-    );
+    let study = "compare --causal --tasks addition --schemes rotary --seeds 1, --steps 2";
+    small(at, &format!("{study} --costs --out c"));
     let costs = json(&at.join("c/costs.json"));
     assert_eq!(costs["task"], "addition(causal)");
     for at in costs["schemes"][0]["at"].as_array().unwrap() {
@@ -78,16 +74,10 @@ fn rates_and_steps_are_chosen_and_a_training_goes_on_as_if_it_had_not_stopped() 
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
     let flags = "--causal --tasks addition,first_eq_last --schemes none --seeds 1,";
-    small(
-        at,
-        &format!("compare --out s --tune 3 --steps auto:2..4 {flags}"),
-    );
-    let spec = json(&at.join("s/study.json"));
-    assert_eq!(
-        spec["tune"]["chosen"].as_array().unwrap().len(),
-        2,
-        "{spec}"
-    );
+    let tuned = format!("compare --out s --tune 3 --steps auto:2..4 {flags}");
+    small(at, &tuned);
+    let chosen = json(&at.join("s/study.json"))["tune"]["chosen"].take();
+    assert_eq!(chosen.as_array().unwrap().len(), 2, "{chosen}");
     // Dropout draws random numbers, which are those of each step and not of what ran before it.
     for out in ["whole", "again"] {
         let flags = "--causal --task addition --dropout 0.2 --steps 100";
@@ -110,11 +100,8 @@ fn what_no_decoder_can_have_is_refused_before_anything_runs() {
     fs::write(at.join("table.csv"), "when,sales\n1,2\n2,3\n").unwrap();
     fs::write(at.join("novel.txt"), "A text.\n".repeat(600)).unwrap();
     fs::create_dir(at.join("images")).unwrap();
-    fs::write(
-        at.join("rows.csv"),
-        "label,text\nx,a b\n".to_string() + &"y,b a\n".repeat(30),
-    )
-    .unwrap();
+    let table = "label,text\nx,a b\n".to_string() + &"y,b a\n".repeat(30);
+    fs::write(at.join("rows.csv"), table).unwrap();
     for [arguments, reason] in rows(
         "
         --tasks digits                                    | digits cannot be a decoder's task: it is about images
@@ -143,10 +130,8 @@ fn what_no_decoder_can_have_is_refused_before_anything_runs() {
     planned("--tasks text,reverse(causal) --steps 2")
         .says("tasks text for 2 steps, reverse(causal) for 2 steps");
     let all = planned("--tasks all --steps 1");
-    assert!(
-        all.contains("reverse(causal)") && !all.contains("digits"),
-        "{all}"
-    );
+    all.says("reverse(causal)");
+    assert!(!all.contains("digits"), "{all}");
     let (stdout, _) = good(at, "tasks");
     for (name, model) in [
         ("addition ", "[encoder; decoder with --causal]"),
@@ -187,14 +172,10 @@ fn own_rows_are_answered_and_predicted() {
         "keys not read: `note`",
     ]);
     // The study says how its rows are read, and goes on without the flag.
-    assert_eq!(
-        json(&at.join("s/study.json"))["data"]["reading"]["objective"],
-        "answer"
-    );
-    let (_, stderr) = small(
-        at,
-        "compare --out s --schemes none,learned,randomized_rotary",
-    );
+    let spec = json(&at.join("s/study.json"));
+    assert_eq!(spec["data"]["reading"]["objective"], "answer");
+    let again = "compare --out s --schemes none,learned,randomized_rotary";
+    let (_, stderr) = small(at, again);
     stderr.says("3 of the trials were there already");
     let (stdout, stderr) = good(at, "predict rows.jsonl --study s");
     let lines: Vec<&str> = stdout.lines().collect();
@@ -204,18 +185,15 @@ fn own_rows_are_answered_and_predicted() {
         let row: Value = serde_json::from_str(row).unwrap();
         said.split_once(',').unwrap().1 == row["answer"].as_str().unwrap()
     });
-    let right = right.count();
-    let share = format!(
-        "{right} of 200 predictions agree with the labels that are there: exact match {:.3}",
-        right as f64 / 200.0
+    let (right, agree) = (
+        right.count(),
+        "predictions agree with the labels that are there",
     );
-    stderr.says(&share);
+    let share = right as f64 / 200.0;
+    stderr.says(&format!("{right} of 200 {agree}: exact match {share:.3}"));
     // Prompts alone, as a table too; one that is too long is named.
-    fs::write(
-        at.join("prompts.jsonl"),
-        "{\"prompt\": \"red blue\"}\n{\"prompt\": \"grey\"}\n",
-    )
-    .unwrap();
+    let prompts = "{\"prompt\": \"red blue\"}\n{\"prompt\": \"grey\"}\n";
+    fs::write(at.join("prompts.jsonl"), prompts).unwrap();
     let (stdout, stderr) = good(at, "predict prompts.jsonl --study s");
     assert_eq!(stdout.lines().count(), 3, "{stdout}");
     assert!(!stderr.contains("exact match"), "{stderr}");
@@ -258,16 +236,12 @@ fn the_score_is_the_exact_match_of_what_is_written() {
             let set: Vec<Prompted> = set.iter().map(Prompted::of).collect();
             let prompts: Vec<Vec<usize>> = set.iter().map(|of| of.prompt.clone()).collect();
             let written = generate(&model, task.as_ref(), &prompts, &device).unwrap();
-            let right = written
-                .iter()
-                .zip(&set)
-                .filter(|(written, of)| written.ended && written.answer == of.answer);
+            let right = written.iter().zip(&set);
+            let right = right.filter(|(said, of)| said.ended && said.answer == of.answer);
             assert_eq!(score.score.value(), right.count() as f64 / set.len() as f64);
             ended += written.iter().filter(|written| written.ended).count();
         }
-        assert!(
-            ended > 0,
-            "no answer has an end, so the comparison says nothing"
-        );
+        // Otherwise the comparison says nothing.
+        assert!(ended > 0, "no answer has an end");
     }
 }

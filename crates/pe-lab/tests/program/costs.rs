@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{self, SMALL, json, refused, says, well, words};
+use crate::common::{self, SMALL, Says, failed, json, well, words};
 
 const STUDY: &str =
     "compare --schemes none,rotary --tasks first_eq_last --seeds 1, --steps 2 --batch-size 4";
@@ -28,10 +28,8 @@ fn with_others(folder: &Path, others: f64) {
 fn costs_are_measured_after_the_trials_and_reported() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let (_, stderr) = well(run(
-        &[&words(STUDY)[..], &SMALL, &["--costs", "--out"]].concat(),
-        &out,
-    ));
+    let study = [&words(STUDY)[..], &SMALL, &["--costs", "--out"]].concat();
+    let (_, stderr) = well(run(&study, &out));
     let measuring =
         "measuring what each scheme costs, one at a time: 2 schemes at 3 lengths, 5 times each";
     let (_, after) = stderr.split_once(measuring).expect(&stderr);
@@ -51,7 +49,7 @@ fn costs_are_measured_after_the_trials_and_reported() {
     // A tenth of a core is little enough.
     with_others(&out, 0.1);
     let (stdout, _) = well(run(&["report", "--details"], &out));
-    says(&stdout, &["costs on first_eq_last on flex"]);
+    stdout.says("costs on first_eq_last on flex");
     assert!(stdout.contains("score for cost:"), "{stdout}");
     for chart in ["cost-inside.svg", "cost-beyond.svg"] {
         assert!(out.join(chart).exists(), "{chart}");
@@ -59,19 +57,9 @@ fn costs_are_measured_after_the_trials_and_reported() {
     with_others(&out, 0.2);
     let (stdout, _) = well(run(&["report", "--details"], &out));
     let said = stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    says(&said, &["kept up to 0.2 processor cores busy"]);
+    said.says("kept up to 0.2 processor cores busy");
     assert!(!said.contains("score for cost:"), "{said}");
 
     fs::write(out.join("costs.json"), "{").unwrap();
-    refused(
-        run(&["report", "--details"], &out),
-        1,
-        &["costs.json cannot be read"],
-    );
-}
-
-#[test]
-fn a_study_that_has_not_begun_has_no_costs() {
-    let folder = tempfile::tempdir().unwrap();
-    refused(run(&["costs"], folder.path()), 2, &["holds no study"]);
+    failed(run(&["report", "--details"], &out), 1).says("costs.json cannot be read");
 }

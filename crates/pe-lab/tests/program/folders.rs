@@ -8,15 +8,8 @@ use std::process::{Command, Output};
 fn with_disk(options: &str, script: &str, at: &Path) -> Option<Output> {
     let alone = |script: &str| {
         let mut command = Command::new("unshare");
-        command.args([
-            "--user",
-            "--map-root-user",
-            "--mount",
-            "sh",
-            "-c",
-            script,
-            "sh",
-        ]);
+        command.args(["--user", "--map-root-user", "--mount"]);
+        command.args(["sh", "-c", script, "sh"]);
         command.arg(at).arg(assert_cmd::cargo::cargo_bin!("pe-lab"));
         command
     };
@@ -46,13 +39,8 @@ fn a_read_only_folder_is_named_and_nothing_is_run() {
     let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(stdout, "code 1\ncode 1\n", "{stderr}");
     let place = folder.path().join("study");
-    assert!(
-        stderr.contains(&format!(
-            "error: {}: Read-only file system",
-            place.display()
-        )),
-        "{stderr}"
-    );
+    let error = format!("error: {}: Read-only file system", place.display());
+    assert!(stderr.contains(&error), "{stderr}");
     assert!(!stderr.contains("accuracy by"), "{stderr}");
 }
 

@@ -16,13 +16,12 @@ fn compare(folder: &Path, flags: &str) -> String {
     said
 }
 
-/// The first line of the predictions for a file, and what the second is about.
-fn predict(folder: &Path, file: &str) -> (String, String, usize) {
+/// What the predictions for a file are about, what the first of them is about, and how many there are.
+fn predict(folder: &Path, file: &str) -> String {
     let (table, _) = good(folder, &format!("predict {file} --study study"));
-    let mut lines = table.lines();
-    let head = lines.next().unwrap().split(',').next().unwrap().to_string();
-    let name = lines.next().unwrap().split(',').next().unwrap().to_string();
-    (head, name, table.lines().count() - 1)
+    let mut names = table.lines().map(|line| line.split(',').next().unwrap());
+    let [head, first] = [(); 2].map(|()| names.next().unwrap());
+    format!("{head} {first} {}", names.count() + 1)
 }
 
 #[test]
@@ -43,10 +42,7 @@ fn series_of_arff() {
     said.says("tested on the rows of R_TEST.arff, which lies beside it");
     let more = rows(60..63).replace(",up\n", ",?\n");
     fs::write(folder.path().join("more.arff"), more).unwrap();
-    assert_eq!(
-        predict(folder.path(), "more.arff"),
-        ("row".into(), "1".into(), 3)
-    );
+    assert_eq!(predict(folder.path(), "more.arff"), "row 1 3");
 }
 
 #[test]
@@ -59,31 +55,18 @@ fn whole_series_of_a_long_table() {
         };
         (0..4 + i % 2).rev().map(of).collect()
     };
+    let write = |name: &str, table: String| fs::write(folder.path().join(name), table).unwrap();
     let table = (0..40).map(steps).collect::<String>();
-    fs::write(
-        folder.path().join("long.csv"),
-        format!("id,t,x,y,class\n{table}"),
-    )
-    .unwrap();
-    let said = compare(
-        folder.path(),
-        "--data long.csv --id id --time t --label class",
-    );
-    said.says(
+    write("long.csv", format!("id,t,x,y,class\n{table}"));
+    let flags = "--data long.csv --id id --time t --label class";
+    compare(folder.path(), flags).says(
         "a series is all rows of one `id`, in the order of `t` (numbers); 2 channels: `x`, `y`",
     );
     // The columns are found by their names, and a class need not be there.
-    fs::write(
-        folder.path().join("more.csv"),
-        "y,x,t,id\n1,0.5,0,new\n2,0.5,1,new\n",
-    )
-    .unwrap();
-    assert_eq!(
-        predict(folder.path(), "more.csv"),
-        ("series".into(), "new".into(), 1)
-    );
+    write("more.csv", "y,x,t,id\n1,0.5,0,new\n2,0.5,1,new\n".into());
+    assert_eq!(predict(folder.path(), "more.csv"), "series new 1");
     // Each column of the study has to be there, and no flag of `compare` is advised.
-    fs::write(folder.path().join("less.csv"), "x,t,id\n0.5,0,new\n").unwrap();
+    write("less.csv", "x,t,id\n0.5,0,new\n".into());
     failed(run_in(folder.path(), "predict less.csv --study study"), 2)
         .says("less.csv: has no column `y`, which the study reads; its columns are `x`, `t`, `id`");
     // A time without a series, and settings that are for something else.
@@ -108,11 +91,7 @@ fn times_of_whole_series_are_seen_by_schemes_that_take_real_times() {
         for patient in patients {
             let (mut day, class) = (10.0 * patient as f64, ["ill", "well"][patient % 2]);
             for visit in 0..5 + patient / 2 % 2 {
-                let class = if has_class {
-                    format!(",{class}")
-                } else {
-                    String::new()
-                };
+                let class = if has_class { &format!(",{class}") } else { "" };
                 text += &format!("p{patient},{day},{}.5{class}\n", visit % 2);
                 day += (1 + patient % 2 * 2) as f64 + ((patient + visit) * 7 % 10) as f64 / 16.0;
             }
@@ -135,47 +114,28 @@ fn times_of_whole_series_are_seen_by_schemes_that_take_real_times() {
     let scores = ["none", "learned", "sinusoidal", "rotary"].map(of);
     assert!(scores[0] < 0.7 && scores[1] < 0.7, "{scores:?}");
     assert!(scores[2] > 0.9, "{scores:?}");
-    assert!(
-        scores[2].max(scores[3]) > scores[0].max(scores[1]) + 0.2,
-        "{scores:?}"
-    );
+    let ahead = scores[2].max(scores[3]) - scores[0].max(scores[1]);
+    assert!(ahead > 0.2, "{scores:?}");
     // The best model sees the times of other series, in the unit of the study.
     fs::write(folder.path().join("new.csv"), visits(160..180, false)).unwrap();
     let (table, _) = good(folder.path(), "predict new.csv --study study");
-    let right = |(patient, line): (usize, &str)| line.contains(["ill", "well"][patient % 2]);
-    let right = (160..)
-        .zip(table.lines().skip(1))
-        .filter(|row| right((row.0, row.1)));
+    let right = (160..).zip(table.lines().skip(1));
+    let right = right.filter(|(patient, line)| line.contains(["ill", "well"][patient % 2]));
     assert!(right.count() > 16, "{table}");
 }
 
 #[test]
 fn records_with_a_table_of_their_classes() {
     let folder = tempfile::tempdir().unwrap();
-    let records = |i: usize| {
-        format!(
-            ">r{i} a record\n{}{}\n",
-            ["ACCA", "GTTG"][i % 2],
-            "ACGT".repeat(1 + i % 3)
-        )
+    let record = |i: usize| {
+        let (first, end) = (["ACCA", "GTTG"][i % 2], &"AACCGGTTACGTTGCA"[i % 13..][..3]);
+        format!(">r{i} a record\n{first}{}{end}\n", "ACGT".repeat(i % 3))
     };
     let class = |i: usize| format!("r{i}\t{}\n", ["a", "g"][i % 2]);
-    let distinct = |i: usize| {
-        records(i).replace(
-            "ACGT\n",
-            &format!("{}\n", &"AACCGGTTACGTTGCA"[i % 13..i % 13 + 3]),
-        )
-    };
-    fs::write(
-        folder.path().join("dna.fasta"),
-        (0..60).map(distinct).collect::<String>(),
-    )
-    .unwrap();
-    fs::write(
-        folder.path().join("classes.tsv"),
-        format!("id\tclass\n{}", (0..60).map(class).collect::<String>()),
-    )
-    .unwrap();
+    let records = (0..60).map(record).collect::<String>();
+    fs::write(folder.path().join("dna.fasta"), records).unwrap();
+    let classes = format!("id\tclass\n{}", (0..60).map(class).collect::<String>());
+    fs::write(folder.path().join("classes.tsv"), classes).unwrap();
     let said = compare(folder.path(), "--data dna.fasta --labels classes.tsv");
     said.says("label from `classes.tsv`, by the id; its first row is a header");
     let kept = folder.path().join("study/data/labels/classes.tsv");
@@ -212,8 +172,6 @@ fn a_folder_of_texts() {
         let lines = fs::read_to_string(folder.path().join("study").join(kept)).unwrap();
         assert_eq!(lines.lines().count(), 50, "{kept}");
     }
-    assert_eq!(
-        predict(folder.path(), "reviews/test"),
-        ("file".into(), "bad/30.txt".into(), 50)
-    );
+    let said = predict(folder.path(), "reviews/test");
+    assert_eq!(said, "file bad/30.txt 50");
 }

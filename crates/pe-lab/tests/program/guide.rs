@@ -5,44 +5,38 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{self, succeeds};
+use crate::common::good_in;
 
-const PICTURES: [(&str, &str); 7] = [
-    (
-        "curves.svg",
-        "curves --d-model 16 --seq-len 40 --columns 0,4,8,12",
-    ),
-    ("heatmap.svg", "heatmap --d-model 64 --seq-len 64"),
-    (
-        "frequencies.svg",
-        "frequencies --d-model 64 --bases 100,10000,1000000",
-    ),
-    ("clocks.svg", "clocks --d-model 64 --seq-len 20"),
-    ("similarity.svg", "similarity --d-model 64 --seq-len 64"),
-    ("rotary.svg", "rotary --d-head 64 --reach 256"),
-    ("alibi.svg", "alibi --heads 8 --reach 64"),
+/// Each has the name of its kind.
+const PICTURES: [&str; 7] = [
+    "curves --d-model 16 --seq-len 40 --columns 0,4,8,12",
+    "heatmap --d-model 64 --seq-len 64",
+    "frequencies --d-model 64 --bases 100,10000,1000000",
+    "clocks --d-model 64 --seq-len 20",
+    "similarity --d-model 64 --seq-len 64",
+    "rotary --d-head 64 --reach 256",
+    "alibi --heads 8 --reach 64",
 ];
+
+/// The file of a picture.
+fn file_of(picture: &str) -> String {
+    let (kind, _) = picture.split_once(' ').unwrap();
+    format!("{kind}.svg")
+}
 
 #[test]
 fn the_pictures_are_drawn_by_the_program() {
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("guide");
     let folder = tempfile::tempdir().unwrap();
-    for (file, arguments) in PICTURES {
-        let drawn = folder.path().join(file);
-        let mut plot = common::lab();
-        plot.arg("plot")
-            .args(arguments.split(' '))
-            .arg("--out")
-            .arg(&drawn);
-        succeeds(&mut plot);
-        let drawn = fs::read_to_string(drawn).unwrap();
+    for picture in PICTURES {
+        let file = file_of(picture);
+        good_in(folder.path(), &format!("plot {picture} --out {file}"));
+        let drawn = fs::read_to_string(folder.path().join(&file)).unwrap();
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            fs::write(guide.join(file), &drawn).unwrap();
+            fs::write(guide.join(&file), &drawn).unwrap();
         }
-        assert!(
-            drawn == fs::read_to_string(guide.join(file)).unwrap(),
-            "{file} differs"
-        );
+        let kept = fs::read_to_string(guide.join(&file)).unwrap();
+        assert!(drawn == kept, "{file} differs");
     }
     // Every picture of the chapters is one of these, and every one of these is in a chapter.
     let mut used = Vec::new();
@@ -56,7 +50,7 @@ fn the_pictures_are_drawn_by_the_program() {
     }
     used.sort();
     used.dedup();
-    let mut known: Vec<&str> = PICTURES.iter().map(|picture| picture.0).collect();
+    let mut known = PICTURES.map(file_of);
     known.sort();
     assert_eq!(used, known);
 }

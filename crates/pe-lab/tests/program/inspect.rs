@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{ended, lab, refused, says, well};
+use crate::common::{Says, ended, failed, lab, rows, well};
 use serde_json::Value;
 
 const GEMMA: &str = r#"{"model_type": "gemma3", "initializer_range": NaN, "text_config": {
@@ -55,10 +55,8 @@ fn models_of_text_and_images_have_axes() {
     let (code, text, _) = inspect(&["config.json"], folder.path());
     let expected = "  axes         pairs of time 24, height 20, width 20: in turn\n";
     assert!(code == 0 && text.contains(expected), "{text}");
-    assert!(
-        text.lines().all(|line| line.chars().count() <= 80),
-        "{text}"
-    );
+    let is_narrow = text.lines().all(|line| line.chars().count() <= 80);
+    assert!(is_narrow, "{text}");
     let (_, json, _) = inspect(&["config.json", "--json"], folder.path());
     let json: Value = serde_json::from_str(&json).unwrap();
     let axes = &json["groups"][0]["rotation"]["axes"];
@@ -68,29 +66,27 @@ fn models_of_text_and_images_have_axes() {
     );
 }
 
-/// What is told of a file, with `|` between two words and `/` for the end of a line.
+/// A file, and what is told of it.
 const TOLD: &str = r#"
-    {"model_type": "qwen3_vl", "text_config": {"model_type": "qwen3_vl_text", "num_hidden_layers": 2}, "vision_config": {"model_type": "qwen3_vl", "depth": 3, "hidden_size": 64, "num_heads": 4}} => qwen3_vl_text: 2 layers|== vision_config/qwen3_vl_vision: 3 layers|row of a patch, then its column
-    {"model_type": "t5", "num_heads": 12} => Scores of every layer of the decoder|"kind":"t5","heads":12
-    {"model_type": "blip-2", "text_config": {"model_type": "opt", "hidden_size": 96}} => Embeddings|"kind":"learned","d_model":96
-    {"model_type": "jamba"} => no positions: this model adds none, and rotates nothing
-    {"model_type": "dia", "encoder_config": {"num_hidden_layers": 2}, "decoder_config": {"num_hidden_layers": 3}} => == encoder_config/dia_encoder: 2 layers|== decoder_config/dia_decoder: 3 layers
-    {"model_type": "llama", "num_hidden_layers": 1, "head_dim": 8, "max_position_embeddings": 4096, "rope_scaling": {"type": "dynamic", "factor": 4.0}} => in short inputs; in one of 16,384 tokens:
-    {"model_type": "t5gemma2_text", "num_hidden_layers": 6} => over 2047 keys before a query and 2048 after it
-    {"model_type": "unlimited_ocr_text"} => over the prompt, and a window of 128 keys
-    {"model_type": "neomme"} => pairs of row 16, column 16: in turn
-    {"model_type": "nanochat"} => direction    opposite: pairs turn by minus the angle
-    {"model_type": "vjepa2"} => tiled: column i of an axis turns by frequency i,"#;
+    {"model_type": "qwen3_vl", "text_config": {"model_type": "qwen3_vl_text", "num_hidden_layers": 2}, "vision_config": {"model_type": "qwen3_vl", "depth": 3, "hidden_size": 64, "num_heads": 4}} | qwen3_vl_text: 2 layers … == vision_config⏎qwen3_vl_vision: 3 layers … row of a patch, then its column
+    {"model_type": "t5", "num_heads": 12} | Scores of every layer of the decoder … "kind":"t5","heads":12
+    {"model_type": "blip-2", "text_config": {"model_type": "opt", "hidden_size": 96}} | Embeddings … "kind":"learned","d_model":96
+    {"model_type": "jamba"} | no positions: this model adds none, and rotates nothing
+    {"model_type": "dia", "encoder_config": {"num_hidden_layers": 2}, "decoder_config": {"num_hidden_layers": 3}} | == decoder_config⏎dia_decoder: 3 layers … == encoder_config⏎dia_encoder: 2 layers
+    {"model_type": "llama", "num_hidden_layers": 1, "head_dim": 8, "max_position_embeddings": 4096, "rope_scaling": {"type": "dynamic", "factor": 4.0}} | in short inputs; in one of 16,384 tokens:
+    {"model_type": "t5gemma2_text", "num_hidden_layers": 6} | over 2047 keys before a query and 2048 after it
+    {"model_type": "unlimited_ocr_text"} | over the prompt, and a window of 128 keys
+    {"model_type": "neomme"} | pairs of row 16, column 16: in turn
+    {"model_type": "nanochat"} | direction    opposite: pairs turn by minus the angle
+    {"model_type": "vjepa2"} | tiled: column i of an axis turns by frequency i,"#;
 
 #[test]
 fn other_parts_and_models_that_do_not_rotate_are_told() {
     let folder = tempfile::tempdir().unwrap();
-    for row in TOLD.trim_start().lines() {
-        let (file, words) = row.split_once(" => ").unwrap();
+    for [file, words] in rows(TOLD) {
         fs::write(folder.path().join("config.json"), file).unwrap();
         let (text, _) = well(inspect(&["config.json"], folder.path()));
-        let words = words.replace('/', "\n");
-        says(&text, &words.split('|').collect::<Vec<_>>());
+        text.says(words);
         let (_, json, _) = inspect(&["config.json", "--json"], folder.path());
         serde_json::from_str::<Value>(&json).unwrap();
     }
@@ -136,14 +132,14 @@ fn safetensors(name: &str, rows: usize) -> Vec<u8> {
 }
 
 /// Projections of queries and their rows, with the layout that they tell and what is said.
-const WEIGHTS: &str = "\
-    model.layers.0.self_attn.q_proj.weight 512 halves 512 rows are 8 heads of width 64.
-    q_proj.weight 500 halves not a multiple of the head's width 64
-    layers.0.attention.wq.weight 512 interleaved The name is Meta's
-    layers.0.attention.wq.weight 512 interleaved convert the rows
-    blk.0.attn_q.weight 512 null the name does not tell
-    h.0.attn.c_attn.weight 512 null tells the layout
-    embed.weight 512 null nothing can be told";
+const WEIGHTS: &str = "
+    model.layers.0.self_attn.q_proj.weight | 512 | halves      | 512 rows are 8 heads of width 64.
+    q_proj.weight                          | 500 | halves      | not a multiple of the head's width 64
+    layers.0.attention.wq.weight           | 512 | interleaved | The name is Meta's
+    layers.0.attention.wq.weight           | 512 | interleaved | convert the rows
+    blk.0.attn_q.weight                    | 512 | null        | the name does not tell
+    h.0.attn.c_attn.weight                 | 512 | null        | tells the layout
+    embed.weight                           | 512 | null        | nothing can be told";
 
 #[test]
 fn weights_tell_the_layout_where_they_can() {
@@ -155,28 +151,22 @@ fn weights_tell_the_layout_where_they_can() {
         inspect(&arguments, folder.path())
     };
     let write = |bytes: &[u8]| fs::write(folder.path().join("w.safetensors"), bytes).unwrap();
-    for row in WEIGHTS.lines() {
-        let [name, rows, layout, said] = row.trim_start().splitn(4, ' ').collect::<Vec<_>>()[..]
-        else {
-            panic!("{row}")
-        };
-        write(&safetensors(name, rows.parse().unwrap()));
-        says(&well(told(&[])).0, &[said]);
+    for [name, count, layout, said] in rows(WEIGHTS) {
+        write(&safetensors(name, count.parse().unwrap()));
+        well(told(&[])).0.says(said);
         let json: Value = serde_json::from_str(&well(told(&["--json"])).0).unwrap();
         let found = json["weights"]["layout"].to_string().to_lowercase();
-        assert_eq!(found.trim_matches('"'), layout, "{row}");
+        assert_eq!(found.trim_matches('"'), layout, "{name}");
     }
     let file = safetensors("q_proj.weight", 4);
+    let most = "its header would have 18446744073709551615 bytes";
     for (bytes, words) in [
         (&file[..4], "not a safetensors file: it has 4 bytes"),
-        (
-            &[255; 40][..],
-            "its header would have 18446744073709551615 bytes",
-        ),
+        (&[255; 40][..], most),
         (&file[..30], "its header would have"),
     ] {
         write(bytes);
-        refused(told(&[]), 2, &[words]);
+        failed(told(&[]), 2).says(words);
     }
 }
 
@@ -184,23 +174,19 @@ fn weights_tell_the_layout_where_they_can() {
 fn wrong_use_says_what_is_wrong() {
     let folder = tempfile::tempdir().unwrap();
     let write = |text: &str| fs::write(folder.path().join("config.json"), text).unwrap();
-    for (text, words) in [
-        ("", "config.json cannot be read"),
-        ("{}", "it has no `model_type`"),
-        (
-            r#"{"model_type": "no_such"}"#,
-            "there is no model type named \"no_such\"",
-        ),
-        (
-            r#"{"model_type": "dbrx"}"#,
-            "the model type dbrx is not read: its code passes over the base",
-        ),
-    ] {
+    for [text, words] in rows(
+        r#"
+                                  | config.json cannot be read
+        {}                        | it has no `model_type`
+        {"model_type": "no_such"} | there is no model type named "no_such"
+        {"model_type": "dbrx"}    | the model type dbrx is not read: its code passes over the base
+        "#,
+    ) {
         write(text);
-        refused(inspect(&["config.json"], folder.path()), 2, &[words]);
+        failed(inspect(&["config.json"], folder.path()), 2).says(words);
     }
-    refused(inspect(&["no.json"], folder.path()), 1, &["no.json"]);
+    failed(inspect(&["no.json"], folder.path()), 1).says("no.json");
     write(GEMMA);
     let arguments = ["config.json", "--plot", "x.gif"];
-    refused(inspect(&arguments, folder.path()), 2, &[".svg"]);
+    failed(inspect(&arguments, folder.path()), 2).says(".svg");
 }

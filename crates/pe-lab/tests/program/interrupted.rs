@@ -7,7 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::{self, Says, digits, failed, results, send, succeeds};
+use crate::common::{
+    self, Says, digits, failed, kill, killed_after, results, send, succeeds, wait_until,
+};
 
 /// Four trials, one after the other.
 fn study(steps: &str, out: &Path) -> Command {
@@ -57,16 +59,12 @@ fn a_killed_study_goes_on_to_the_numbers_of_an_unbroken_one() {
     // Killed at several moments, from before the folder is claimed to the middle of a training.
     let broken = folder.path().join("broken");
     for milliseconds in [1, 10, 30, 60, 100] {
-        let mut child = start(&broken);
-        thread::sleep(Duration::from_millis(milliseconds));
-        child.kill().unwrap();
-        child.wait().unwrap();
+        killed_after(Duration::from_millis(milliseconds), &mut command(&broken));
     }
     // Killed after a trial: its result is kept.
     let mut child = start(&broken);
     wait_for_trials(&mut child, 1);
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill(child);
     let kept = finished(&broken);
     assert!((1..4).contains(&kept), "{kept}");
     assert!(!broken.join("results.jsonl").exists());
@@ -81,26 +79,15 @@ fn a_killed_study_goes_on_to_the_numbers_of_an_unbroken_one() {
 fn the_trial_of_a_killed_study_ends_by_itself() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("study");
-    let mut child = study("100000", &out).stderr(Stdio::null()).spawn().unwrap();
+    let child = study("100000", &out).stderr(Stdio::null()).spawn().unwrap();
     let worker = || {
         let name = out.join("trials").to_string_lossy().into_owned();
         let found = Command::new("pgrep").args(["-f", &name]).output().unwrap();
         !found.stdout.is_empty()
     };
-    let soon = |what: &dyn Fn() -> bool| {
-        let started = Instant::now();
-        while started.elapsed() < Duration::from_secs(60) {
-            if what() {
-                return true;
-            }
-            thread::sleep(Duration::from_millis(100));
-        }
-        false
-    };
-    assert!(soon(&worker), "no worker was started");
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert!(soon(&|| !worker()), "the worker lives on");
+    wait_until(worker, "no worker was started");
+    kill(child);
+    wait_until(|| !worker(), "the worker lives on");
 }
 
 #[test]
@@ -132,11 +119,7 @@ fn a_trial_whose_process_is_killed_keeps_its_reason_until_it_is_tried_again() {
     let name = out.join("trials").to_string_lossy().into_owned();
     // Between two trials there is no process to kill.
     let kill = || Command::new("pkill").args(["-9", "-f", &name]).status();
-    let started = Instant::now();
-    while !kill().unwrap().success() {
-        assert!(started.elapsed() < Duration::from_secs(60), "no trial runs");
-        thread::sleep(Duration::from_millis(10));
-    }
+    wait_until(|| kill().unwrap().success(), "no trial runs");
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
 
@@ -166,8 +149,7 @@ fn one_folder_has_one_study_at_a_time() {
     let mut first = start(&out);
     wait_for_trials(&mut first, 1);
     failed(common::ended(&mut command(&out)), 2).says("in use by another pe-lab");
-    first.kill().unwrap();
-    first.wait().unwrap();
+    kill(first);
     finish(&out);
 }
 

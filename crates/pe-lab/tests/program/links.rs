@@ -7,10 +7,11 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::common::{
-    self, SMALL, Says, end_of, ended_in_time as ended, merge, report, resume, send, train,
+    self, SMALL, Says, end_of, ended_in_time as ended, merge, pipe, report, resume, send, train,
+    wait_until,
 };
 
 const TRIAL: &str = "trials/digits-learned-1";
@@ -22,10 +23,6 @@ fn study(out: &Path) -> Command {
 fn copy(from: &Path, to: &Path) {
     let copied = Command::new("cp").arg("-r").args([from, to]).status();
     assert!(copied.unwrap().success());
-}
-
-fn pipe(at: &Path) {
-    assert!(Command::new("mkfifo").arg(at).status().unwrap().success());
 }
 
 /// What no study may touch: a private file, and a folder with files of the names of a trial's.
@@ -40,24 +37,14 @@ impl Others {
         fs::write(&secret, "secret").unwrap();
         fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
         fs::create_dir(&folder).unwrap();
-        for name in [
-            "spec.json",
-            "failure.json",
-            "curve.json",
-            "weights.bpk",
-            "worker.log",
-        ] {
+        for name in "spec.json failure.json curve.json weights.bpk worker.log".split(' ') {
             fs::write(folder.join(name), "mine").unwrap();
         }
         Self { secret, folder }
     }
 
     fn check(&self, what: &str) {
-        assert_eq!(
-            fs::read_to_string(&self.secret).unwrap(),
-            "secret",
-            "{what}"
-        );
+        assert_eq!(fs::read(&self.secret).unwrap(), b"secret", "{what}");
         let names = fs::read_dir(&self.folder).unwrap();
         let texts = names.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
         assert_eq!(texts.collect::<Vec<_>>(), ["mine"; 5], "{what}");
@@ -214,13 +201,11 @@ fn a_training_waits_for_no_pipe() {
     let begun = format!("--task digits --steps 60 {}", SMALL.join(" "));
     assert_eq!(ended(&mut train(&begun, &out)).0, 0);
     fs::remove_file(out.join("result.json")).unwrap();
-    for name in [
-        "train.lock",
-        "spec.json",
-        "losses.json",
-        "checkpoint/model-1.sha256",
-        "checkpoint/optim-1.bpk",
-    ] {
+    let checkpoint = ["checkpoint/model-1.sha256", "checkpoint/optim-1.bpk"];
+    for name in ["train.lock", "spec.json", "losses.json"]
+        .into_iter()
+        .chain(checkpoint)
+    {
         let file = out.join(name);
         let ways: [&dyn Fn(&Path); 2] =
             [&pipe, &|file| fs::hard_link(&others.secret, file).unwrap()];
@@ -231,10 +216,7 @@ fn a_training_waits_for_no_pipe() {
             // Without a checkpoint it begins again.
             let is_needed = ["train.lock", "spec.json"].contains(&name);
             assert_eq!(code, i32::from(is_needed), "{name}: {said}");
-            assert!(
-                said.contains(if is_needed { name } else { "is not whole" }),
-                "{name}: {said}"
-            );
+            said.says(if is_needed { name } else { "is not whole" });
             others.check(name);
             fs::remove_file(&file).unwrap();
             fs::write(&file, kept).unwrap();
@@ -266,19 +248,11 @@ fn a_process_that_is_blocked_ends_when_it_is_asked_to() {
     writer.write_all(&[b'x'; 64 * 1024]).unwrap();
     let out = folder.path().join("study");
     let mut child = study(&out).stdout(writer).spawn().unwrap();
-    let started = Instant::now();
-    while !out.join("report.html").exists() {
-        assert!(started.elapsed() < Duration::from_secs(120), "no report");
-        thread::sleep(Duration::from_millis(20));
-    }
+    wait_until(|| out.join("report.html").exists(), "no report");
     thread::sleep(Duration::from_millis(500));
-    assert_eq!(
-        child.try_wait().unwrap(),
-        None,
-        "it does not wait for its reader"
-    );
-    let pid = child.id().to_string();
-    send("-TERM", &pid);
+    let ended = child.try_wait().unwrap();
+    assert_eq!(ended, None, "it does not wait for its reader");
+    send("-TERM", &child.id().to_string());
     assert_eq!(end_of(&mut child, 30), Some(1));
 }
 
@@ -296,10 +270,8 @@ fn what_is_read_of_a_users_file_is_bounded() {
     plan.current_dir(folder.path());
     for mut command in [inspect, of_large, plan] {
         let (code, said) = ended(&mut command);
-        assert!(
-            [1, 2].contains(&code) && said.starts_with("error: "),
-            "{code}: {said}"
-        );
+        let is_error = [1, 2].contains(&code) && said.starts_with("error: ");
+        assert!(is_error, "{code}: {said}");
     }
     assert_eq!(fs::metadata(&large).unwrap().nlink(), 1);
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{digits, refused, run_in, says, succeeds, well};
+use crate::common::{Says, digits, failed, names, rows, run_in, succeeds, well};
 
 /// A study of two tiny trials.
 fn study(out: &str, steps: &str, folder: &Path) {
@@ -27,7 +27,7 @@ fn a_paper_gets_tables_methods_sources_and_pictures_without_titles() {
         ("methods.tex", "\\cite{welch1947}"),
         ("references.bib", "{welch1947,"),
     ] {
-        says(&read(file), &[said]);
+        read(file).says(said);
     }
     let pdf = cfg!(feature = "pdf");
     let (picture, begin) = match pdf {
@@ -38,18 +38,13 @@ fn a_paper_gets_tables_methods_sources_and_pictures_without_titles() {
     assert_eq!(stderr.contains("--features pdf"), !pdf, "{stderr}");
     // The picture beside the page has no title either, and a name for screen readers.
     let untitled = fs::read_to_string(folder.path().join("s/bars-digits.svg")).unwrap();
-    let title = |svg: &str| {
-        svg.lines()
-            .any(|line| line == "digits: accuracy after 2 steps")
-    };
-    assert!(title(&titled) && !title(&untitled));
-    assert!(untitled.contains("aria-label=\"digits: accuracy after 2 steps\""));
+    let title = "digits: accuracy after 2 steps";
+    let has_title = |svg: &str| svg.lines().any(|line| line == title);
+    assert!(has_title(&titled) && !has_title(&untitled));
+    untitled.says(&format!("aria-label=\"{title}\""));
     // Its own table of results is one that can be judged.
     let (_, stderr) = well(run_in(folder.path(), "judge s/results.csv"));
-    says(
-        &stderr,
-        &["results.csv: 2 scores, 2 schemes, 1 task, 1 seed"],
-    );
+    stderr.says("results.csv: 2 scores, 2 schemes, 1 task, 1 seed");
 }
 
 #[test]
@@ -58,31 +53,24 @@ fn two_studies_stand_beside_each_other_in_a_folder_of_their_own() {
     study("short", "2", folder.path());
     study("long", "4", folder.path());
     let (stdout, _) = well(run_in(folder.path(), "report short long --out both"));
-    says(
-        &stdout,
-        &[
-            "tasks.digits.steps",
-            "digits at the training lengths",
-            "No test compares two studies",
-            "short (2 of 2 trials",
-        ],
-    );
+    stdout.says_all(&[
+        "tasks.digits.steps",
+        "digits at the training lengths",
+        "No test compares two studies",
+        "short (2 of 2 trials",
+    ]);
     for name in ["report.html", "report.md", "table.tex", "summary.json"] {
         assert!(folder.path().join("both").join(name).is_file(), "{name}");
     }
-    for (arguments, said) in [
-        ("report short long", "name it with --out"),
-        (
-            "report short long --out long",
-            "long holds a study of its own",
-        ),
-        ("report short gone --out both", "gone holds no study"),
-        (
-            "report short long --out both --paper",
-            "--paper and --no-titles are about one study",
-        ),
-    ] {
-        refused(run_in(folder.path(), arguments), 2, &[said]);
+    for [arguments, said] in rows(
+        "
+        report short long                    | name it with --out
+        report short long --out long         | long holds a study of its own
+        report short gone --out both         | gone holds no study
+        report short long --out both --paper | --paper and --no-titles are about one study
+        ",
+    ) {
+        failed(run_in(folder.path(), arguments), 2).says(said);
     }
 }
 
@@ -132,7 +120,7 @@ fn a_report_overwrites_and_deletes_no_file_of_somebody_else() {
         let before = contents(&out);
         let named = file.file_name().unwrap().to_str().unwrap();
         let said = [named, "no report of pe-lab has written it"];
-        refused(report(&format!("mine-{number}")), 2, &said);
+        failed(report(&format!("mine-{number}")), 2).says_all(&said);
         assert_eq!(contents(&out), before, "{name}");
         assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
     }
@@ -160,53 +148,36 @@ fn a_report_overwrites_and_deletes_no_file_of_somebody_else() {
 #[test]
 fn scores_of_another_program_are_judged() {
     let folder = tempfile::tempdir().unwrap();
-    let rows = (1..=5).flat_map(|seed| {
-        let spread = f64::from(seed) / 100.0;
-        [
-            format!("rope,{seed},sorting,{}", 0.9 + spread),
-            format!("nope,{seed},sorting,{}", 0.4 + spread),
-        ]
+    let head = "scheme,seed,task,score\n";
+    let write = |name: &str, rows: String| {
+        fs::write(folder.path().join(name), format!("{head}{rows}")).unwrap();
+    };
+    let rows = (1..=5).map(|seed| {
+        let [rope, nope] = [0.9, 0.4].map(|score| score + f64::from(seed) / 100.0);
+        format!("rope,{seed},sorting,{rope}\nnope,{seed},sorting,{nope}\n")
     });
-    let rows: Vec<String> = rows.collect();
-    fs::write(
-        folder.path().join("r.csv"),
-        format!("scheme,seed,task,score\n{}\n", rows.join("\n")),
-    )
-    .unwrap();
+    write("r.csv", rows.collect());
     let (stdout, stderr) = well(run_in(folder.path(), "judge r.csv"));
-    says(&stderr, &["r.csv: 10 scores, 2 schemes, 1 task, 5 seeds"]);
+    stderr.says("r.csv: 10 scores, 2 schemes, 1 task, 5 seeds");
     assert!(
         stdout.starts_with("By these scores rope is best."),
         "{stdout}"
     );
     // What a table of scores does not tell is said, and nothing of it is claimed.
-    says(&stdout, &["- The scores are taken as they are in r.csv"]);
+    stdout.says("- The scores are taken as they are in r.csv");
     assert!(!stdout.contains("no skill;"), "{stdout}");
     let (_, stdout, _) = run_in(folder.path(), "judge r.csv --details");
-    says(&stdout, &["rope is best of the two on sorting"]);
-    assert_eq!(
-        fs::read_dir(folder.path()).unwrap().count(),
-        1,
-        "nothing is written"
-    );
+    stdout.says("rope is best of the two on sorting");
+    assert_eq!(names(folder.path()), ["r.csv"], "nothing is written");
     well(run_in(folder.path(), "judge r.csv --out page --paper"));
-    for name in [
-        "report.html",
-        "summary.json",
-        "bars-sorting.svg",
-        "paper/table.tex",
-    ] {
+    for name in "report.html summary.json bars-sorting.svg paper/table.tex".split(' ') {
         assert!(folder.path().join("page").join(name).is_file(), "{name}");
     }
     // Nobody knows how these were made.
     assert!(!folder.path().join("page/paper/methods.md").exists());
-    fs::write(
-        folder.path().join("bad.csv"),
-        "scheme,seed,task,score\nrope,1,sorting,91\n",
-    )
-    .unwrap();
+    write("bad.csv", "rope,1,sorting,91\n".into());
     let (code, stdout, stderr) = run_in(folder.path(), "judge bad.csv");
     assert_eq!((code, stdout.as_str()), (2, ""), "{stderr}");
-    says(&stderr, &["bad.csv: line 2: the score is `91`, above 1"]);
-    refused(run_in(folder.path(), "judge r.csv --paper"), 2, &["--out"]);
+    stderr.says("bad.csv: line 2: the score is `91`, above 1");
+    failed(run_in(folder.path(), "judge r.csv --paper"), 2).says("--out");
 }

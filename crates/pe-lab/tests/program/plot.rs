@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::common::{ended, lab, refused, well};
+use crate::common::{Says, ended, failed, lab, names, rows, well};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use pe_burn::Layout;
@@ -20,12 +20,6 @@ const KINDS: &str = "heatmap curves frequencies clocks similarity rotary alibi";
 /// Runs `pe-lab plot` in a folder: exit code, standard output, standard error.
 fn plot(arguments: &[&str], folder: &Path) -> (i32, String, String) {
     ended(lab().arg("plot").args(arguments).current_dir(folder))
-}
-
-fn files(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap();
-    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    names.collect()
 }
 
 /// The images in an SVG, decoded: width, height, colours row by row.
@@ -93,12 +87,7 @@ fn small_pictures_are_the_golden_ones() {
     golden("curves", &curves::svg(&paper, &[2, 5], &[0, 3]).unwrap());
     let halves = encoding(7, 40, 6, Layout::Halves);
     golden("heatmap-halves", &heatmap::svg(&halves).unwrap());
-    let table = [
-        vec![1.0, 0.0],
-        vec![0.0, 2.0],
-        vec![0.0, 0.0],
-        vec![-3.0, 0.0],
-    ];
+    let table = [[1.0, 0.0], [0.0, 2.0], [0.0, 0.0], [-3.0, 0.0]].map(Vec::from);
     let svg = similarity::svg(&table, 10, "A trained table").unwrap();
     golden("similarity-table", &svg);
 }
@@ -135,28 +124,22 @@ fn every_kind_draws_by_itself_as_svg_and_as_png() {
         assert_eq!(stdout, format!("wrote pe-lab-{kind}.svg\n"));
         let svg = fs::read_to_string(folder.path().join(format!("pe-lab-{kind}.svg"))).unwrap();
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
-        let title = if kind == "alibi" {
+        // The picture says what it is.
+        svg.says(if kind == "alibi" {
             "8 heads"
         } else {
             "base 10,000"
-        };
-        assert!(svg.contains(title), "the picture says what it is");
+        });
 
         let (code, stdout, _) = plot(&[kind, "--out", "a.PNG"], folder.path());
         assert_eq!((code, stdout.as_str()), (0, "wrote a.PNG\n"));
         let png = Pixmap::decode_png(&fs::read(folder.path().join("a.PNG")).unwrap()).unwrap();
-        let size = format!(
-            "width=\"{}\" height=\"{}\"",
-            png.width() / 2,
-            png.height() / 2
-        );
-        assert!(svg.contains(&size), "twice the size of the page");
+        // It has twice the size of the page.
+        let [width, height] = [png.width() / 2, png.height() / 2];
+        svg.says(&format!("width=\"{width}\" height=\"{height}\""));
     }
-    assert_eq!(
-        files(folder.path()).len(),
-        KINDS.split(' ').count() + 1,
-        "nothing else is left behind"
-    );
+    let count = KINDS.split(' ').count() + 1;
+    assert_eq!(names(folder.path()).len(), count, "nothing else is left");
 }
 
 #[test]
@@ -174,62 +157,61 @@ fn ten_thousand_positions_and_more_draw_into_small_files() {
 }
 
 /// What is wrong use of `pe-lab plot`, and what is said of it.
-const REFUSED: &str = "\
-    => Usage
-    spiral => spiral
-    heatmap --d-model 0 => d_model must be at least 1; got 0
-    heatmap --d-model 40000 => at most 32768 columns; --d-model 40000
-    heatmap --seq-len 0 => 1 to 1000000 positions; --seq-len 0
-    similarity --seq-len 1000001 => --seq-len 1000001
-    heatmap --seq-len 1000000 --d-model 2000 => 2000000000 entries, and a picture is made of at most 1073741824
-    heatmap --seq-len -5 => -5
-    heatmap --start 4503599627370496 => goes past the largest position, 4503599627370495
-    heatmap --start 18446744073709551615 => largest position
-    curves --base 0 => got 0
-    curves --base -3 => got -3
-    clocks --base NaN => got NaN
-    clocks --base ten => ten
-    heatmap --layout mixed => interleaved, halves
-    curves --columns 512 => no column 512: d_model 512 has the columns 0 to 511
-    curves --columns 3,3 => --columns names 3 twice
-    curves --columns 0,1,2,3,4,5,6,7 => --columns takes 1 to 7 values; got 8
-    curves --positions 2,2 => --positions names 2 twice
-    curves --positions 18446744073709551615 => largest position
-    clocks --pairs 256 => no pair 256: d_model 512 has the pairs 0 to 255
-    clocks --d-model 7 --pairs 3 => pairs 0 to 2 (d_model is odd: its last sine has no cosine)
-    clocks --d-model 1 => --d-model 1 has no pair of a sine and a cosine; it takes at least 2
-    clocks --pairs 1,1 => --pairs names 1 twice
-    clocks --pairs 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24 => --pairs takes 1 to 24 values; got 25
-    frequencies --d-model 0 => at least 1
-    frequencies --d-model 40000 => 40000
-    frequencies --bases 100,1 => greater than 1
-    frequencies --bases -2 => got -2
-    frequencies --bases NaN => NaN
-    frequencies --bases 500,500 => --bases names 500 twice
-    frequencies --bases 2,3,4,5,6,7,8,9 => --bases takes 1 to 7 values; got 8
-    rotary --d-head 0 => --d-head must be from 2 to 32768; got 0
-    rotary --d-head 7 => --d-head must be even; got 7
-    rotary --bases 1 => base must be finite and greater than 1
-    rotary --reach 0 => --reach must be from 1 to 4503599627370495; got 0
-    rotary --reach 4503599627370496 => from 1 to 4503599627370495; got 4503599627370496
-    alibi --heads 0 => --heads must be from 1 to 64; got 0
-    alibi --heads 65 => got 65
-    alibi --reach 0 => --reach must be from 1 to
-    frequencies --out a.eps => a.eps ends in none of .svg, .png and .pdf
-    frequencies --out svg => svg ends in none of
+const REFUSED: &str = "
+    | Usage
+    spiral | spiral
+    heatmap --d-model 0 | d_model must be at least 1; got 0
+    heatmap --d-model 40000 | at most 32768 columns; --d-model 40000
+    heatmap --seq-len 0 | 1 to 1000000 positions; --seq-len 0
+    similarity --seq-len 1000001 | --seq-len 1000001
+    heatmap --seq-len 1000000 --d-model 2000 | 2000000000 entries, and a picture is made of at most 1073741824
+    heatmap --seq-len -5 | -5
+    heatmap --start 4503599627370496 | goes past the largest position, 4503599627370495
+    heatmap --start 18446744073709551615 | largest position
+    curves --base 0 | got 0
+    curves --base -3 | got -3
+    clocks --base NaN | got NaN
+    clocks --base ten | ten
+    heatmap --layout mixed | interleaved, halves
+    curves --columns 512 | no column 512: d_model 512 has the columns 0 to 511
+    curves --columns 3,3 | --columns names 3 twice
+    curves --columns 0,1,2,3,4,5,6,7 | --columns takes 1 to 7 values; got 8
+    curves --positions 2,2 | --positions names 2 twice
+    curves --positions 18446744073709551615 | largest position
+    clocks --pairs 256 | no pair 256: d_model 512 has the pairs 0 to 255
+    clocks --d-model 7 --pairs 3 | pairs 0 to 2 (d_model is odd: its last sine has no cosine)
+    clocks --d-model 1 | --d-model 1 has no pair of a sine and a cosine; it takes at least 2
+    clocks --pairs 1,1 | --pairs names 1 twice
+    clocks --pairs 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24 | --pairs takes 1 to 24 values; got 25
+    frequencies --d-model 0 | at least 1
+    frequencies --d-model 40000 | 40000
+    frequencies --bases 100,1 | greater than 1
+    frequencies --bases -2 | got -2
+    frequencies --bases NaN | NaN
+    frequencies --bases 500,500 | --bases names 500 twice
+    frequencies --bases 2,3,4,5,6,7,8,9 | --bases takes 1 to 7 values; got 8
+    rotary --d-head 0 | --d-head must be from 2 to 32768; got 0
+    rotary --d-head 7 | --d-head must be even; got 7
+    rotary --bases 1 | base must be finite and greater than 1
+    rotary --reach 0 | --reach must be from 1 to 4503599627370495; got 0
+    rotary --reach 4503599627370496 | from 1 to 4503599627370495; got 4503599627370496
+    alibi --heads 0 | --heads must be from 1 to 64; got 0
+    alibi --heads 65 | got 65
+    alibi --reach 0 | --reach must be from 1 to
+    frequencies --out a.eps | a.eps ends in none of .svg, .png and .pdf
+    frequencies --out svg | svg ends in none of
 ";
 
 #[test]
 fn wrong_use_exits_with_2_names_the_value_and_writes_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    for row in REFUSED.lines() {
-        let (arguments, said) = row.split_once("=> ").unwrap();
+    for [arguments, said] in rows(REFUSED) {
         let arguments: Vec<&str> = arguments.split_whitespace().collect();
         let ended = plot(&arguments, folder.path());
         assert_eq!(ended.1, "", "{arguments:?}");
-        refused(ended, 2, &[said]);
+        failed(ended, 2).says(said);
     }
-    assert!(files(folder.path()).is_empty());
+    assert!(names(folder.path()).is_empty());
 }
 
 #[test]
@@ -250,7 +232,7 @@ fn a_file_that_cannot_be_is_named_with_the_reason() {
     ] {
         let ended = plot(&["frequencies", "--out", out], folder.path());
         assert_eq!(ended.1, "");
-        refused(ended, 1, &[said]);
+        failed(ended, 1).says(said);
     }
-    assert_eq!(files(folder.path()).len(), 2);
+    assert_eq!(names(folder.path()).len(), 2);
 }

@@ -5,10 +5,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
 use std::time::Instant;
 
-use crate::common::{self, Says, compare, failed, good_in, numbers, succeeds};
+use crate::common::{self, Says, compare, failed, flip, good_in, killed_after, numbers, succeeds};
 
 /// A table of so many rows with few and long tokens, so that a large file trains fast.
 fn table(folder: &Path, rows: usize) -> PathBuf {
@@ -103,10 +102,7 @@ fn data_is_prepared_once_and_made_again_when_it_is_damaged() {
 
     // The copy itself is still looked at, before any trial is run.
     forget(&out);
-    let copy = out.join("data/rows.csv");
-    let mut bytes = fs::read(&copy).unwrap();
-    *bytes.last_mut().unwrap() ^= 1;
-    fs::write(&copy, bytes).unwrap();
+    flip(&out.join("data/rows.csv"), 1);
     failed(common::ended(&mut study(&data, &out)), 1).says("rows.csv has changed");
 }
 
@@ -120,10 +116,7 @@ fn a_study_that_is_killed_while_it_prepares_goes_on() {
     let whole = start.elapsed();
     let broken = folder.path().join("broken");
     for hundredths in [2, 4, 7, 10, 14, 18, 25] {
-        let mut child = study(&data, &broken).spawn().unwrap();
-        thread::sleep(whole * hundredths / 100);
-        child.kill().unwrap();
-        child.wait().unwrap();
+        killed_after(whole * hundredths / 100, &mut study(&data, &broken));
     }
     // A machine that is busy may not have come as far as the folder.
     fs::create_dir_all(&broken).unwrap();

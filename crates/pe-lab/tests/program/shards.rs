@@ -113,11 +113,8 @@ fn what_is_no_part_is_wrong_use() {
     failed(part("0/2"), 2).says("looked at as a whole");
     fs::write(&plan, format!("tune = 3\n{PLAN}")).unwrap();
     failed(part("0/2"), 2).says("learning rates of its own");
-    let script = run_in(
-        folder.path(),
-        "slurm study.toml --array 2 --partition p --out x",
-    );
-    failed(script, 2).says("take `tune` out of it");
+    let line = "slurm study.toml --array 2 --partition p --out x";
+    failed(run_in(folder.path(), line), 2).says("take `tune` out of it");
 }
 
 /// The script of `pe-lab slurm`, with stand-ins for the commands of Slurm that write down how they are called.
@@ -136,11 +133,8 @@ fn the_script_for_slurm_runs_a_part_and_has_a_failed_one_go_on() {
     let plan = plan(folder.path());
     let out = folder.path().join("my results");
     let mut command = common::lab();
-    command
-        .arg("slurm")
-        .arg(&plan)
-        .args(["--array", "2", "--partition", "long", "--out"]);
-    let script = run(command.arg(&out));
+    command.args(["slurm", "--array", "2", "--partition", "long"]);
+    let script = run(command.arg(&plan).arg("--out").arg(&out));
     script.says("#SBATCH --array=0-1\n#SBATCH --cpus-per-task=1\n");
     script.says("#SBATCH --partition=long\n");
     let with_tools = |bash: &mut Command| {
@@ -166,10 +160,8 @@ fn the_script_for_slurm_runs_a_part_and_has_a_failed_one_go_on() {
     // A part that fails is put back into the queue, and the merge is submitted once.
     let broken = script.replace("compare --study", "compare --studdy");
     assert_ne!(broken, script);
-    assert_eq!(
-        part("1", "0", &broken),
-        (2, "scontrol requeue 77_1\n".into())
-    );
+    let requeue = (2, "scontrol requeue 77_1\n".into());
+    assert_eq!(part("1", "0", &broken), requeue);
     assert_eq!(part("0", "3", &broken), (2, String::new()));
     // What the dependent job runs: with a part missing it submits the whole again.
     let wrapped = said.split("--wrap=").nth(1).unwrap();
@@ -178,10 +170,8 @@ fn the_script_for_slurm_runs_a_part_and_has_a_failed_one_go_on() {
     fs::rename(out.join("part-1"), &aside).unwrap();
     let again = format!("sbatch {}\n", out.join("array.sbatch").display());
     assert_eq!(merge(), (0, again));
-    assert_eq!(
-        fs::read_to_string(out.join("array.sbatch")).unwrap(),
-        script
-    );
+    let kept = fs::read_to_string(out.join("array.sbatch")).unwrap();
+    assert_eq!(kept, script);
     fs::rename(&aside, out.join("part-1")).unwrap();
     assert_eq!(merge(), (0, String::new()));
     assert_eq!(numbers(&out.join("study")).len(), 8);

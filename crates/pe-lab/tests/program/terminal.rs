@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::common::{SMALL, digits, end_of, lab};
+use crate::common::{SMALL, digits, end_of, kill, resume, train};
 
 /// A terminal of 40 lines: the end that shows it, and the end that a program gets.
 fn terminal() -> (File, File) {
@@ -46,28 +46,19 @@ fn all_of(mut shown: File) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
-fn train(steps: &str, out: &Path) -> Command {
-    let mut command = lab();
-    command.args(["train", "--task", "digits"]).args(SMALL);
-    command.args(["--steps", steps, "--out"]).arg(out);
-    command
+fn training(steps: &str, out: &Path) -> Command {
+    let small = SMALL.join(" ");
+    train(&format!("--task digits --steps {steps} {small}"), out)
 }
 
 #[test]
 fn a_terminal_that_obeys_no_escapes_gets_none() {
     let folder = tempfile::tempdir().unwrap();
     for (term, has_escapes) in [("dumb", false), ("xterm", true)] {
-        for (number, command) in [
-            digits(
-                "--schemes none --seeds 1 --steps 30",
-                &folder.path().join(format!("{term}-study")),
-            ),
-            train("60", &folder.path().join(format!("{term}-training"))),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let mut command = command;
+        let [study, trained] =
+            ["study", "training"].map(|of| folder.path().join(format!("{term}-{of}")));
+        let study = digits("--schemes none --seeds 1 --steps 30", &study);
+        for (number, mut command) in [study, training("60", &trained)].into_iter().enumerate() {
             let (shown, given) = terminal();
             command
                 .env("TERM", term)
@@ -79,11 +70,8 @@ fn a_terminal_that_obeys_no_escapes_gets_none() {
             drop(command);
             let said = all_of(shown);
             assert_eq!(child.wait().unwrap().code(), Some(0), "{said}");
-            assert_eq!(
-                said.contains('\u{1b}'),
-                has_escapes,
-                "{term}, {number}: {said}"
-            );
+            let has_some = said.contains('\u{1b}');
+            assert_eq!(has_some, has_escapes, "{term}, {number}: {said}");
             assert!(said.contains("wrote ") || has_escapes, "{said}");
             if number == 1 {
                 assert!(said.contains("step     60 of 60  loss "), "{said}");
@@ -100,17 +88,12 @@ fn a_training_whose_terminal_is_closed_ends_with_a_sentence_and_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("training");
     let said = folder.path().join("said");
-    let resume = || {
-        let mut command = lab();
-        command.args(["train", "--resume", "--out"]).arg(&out);
-        command
-    };
     // With the signal of a closed terminal, and with that signal ignored, where the next line finds out.
     for hears in [true, false] {
         let (mut shown, given) = terminal();
         let mut command = match out.exists() {
-            false => train("100000", &out),
-            true => resume(),
+            false => training("100000", &out),
+            true => resume(&out),
         };
         command
             .env("TERM", "xterm")
@@ -154,10 +137,9 @@ fn a_training_whose_terminal_is_closed_ends_with_a_sentence_and_goes_on() {
         assert!(said.contains("`pe-lab train --resume"), "{hears}: {said}");
     }
     // It is as whole as any that was stopped.
-    let mut child = resume().stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = resume(&out).stdout(Stdio::piped()).spawn().unwrap();
     let mut told = BufReader::new(child.stdout.take().unwrap()).lines();
     assert!(told.any(|line| line.unwrap().contains("  loss ")));
     assert_eq!(child.try_wait().unwrap(), None);
-    child.kill().unwrap();
-    child.wait().unwrap();
+    kill(child);
 }

@@ -13,10 +13,8 @@ fn run(flags: &str, out: &Path) -> Ended {
 fn a_training_prints_plain_lines_into_a_pipe_and_its_scores() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("training");
-    let arguments = format!(
-        "--task reverse --scheme learned --steps 60 {}",
-        SMALL.join(" ")
-    );
+    let small = SMALL.join(" ");
+    let arguments = format!("--task reverse --scheme learned --steps 60 {small}");
     let (stdout, stderr) = well(run(&arguments, &out));
     assert!(!stdout.contains('\u{1b}') && !stderr.contains('\u{1b}'));
     let steps: Vec<&str> = stdout.lines().filter(|l| l.starts_with("step")).collect();
@@ -68,10 +66,8 @@ fn a_stopped_training_says_how_to_go_on_and_goes_on() {
         let output = child.wait_with_output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
         if resume {
-            assert!(
-                stderr.contains("from step 50 on") || stderr.contains("from step 100 on"),
-                "{stderr}"
-            );
+            let is_from = |step: &str| stderr.contains(&format!("from step {step} on"));
+            assert!(is_from("50") || is_from("100"), "{stderr}");
         } else {
             assert_eq!(output.status.code(), Some(1), "{stderr}");
             let how = format!("`pe-lab train --resume --out {}` goes on", out.display());
@@ -99,11 +95,10 @@ fn wrong_use_exits_with_2_and_leaves_nothing() {
         --device gpu       | there is no device `gpu`
         ",
     ) {
-        let (code, stdout, stderr) = run(arguments, &out);
-        assert_eq!(code, 2, "{arguments:?}: {stderr}");
-        stderr.says(said);
-        assert_eq!(stdout, "", "{arguments:?}");
-        assert!(!out.exists(), "{arguments:?}");
+        let end = run(arguments, &out);
+        assert_eq!(end.1, "", "{arguments}");
+        failed(end, 2).says(said);
+        assert!(!out.exists(), "{arguments}");
     }
     fs::create_dir(&out).unwrap();
     fs::write(out.join("thesis.txt"), "mine").unwrap();

@@ -43,10 +43,8 @@ fn the_control_needs_no_positions_and_is_hurt_by_them_beyond_training() {
     }
     let (inside, _) = score(&study, "sinusoidal", 20);
     let (beyond, _) = score(&study, "sinusoidal", 80);
-    assert!(
-        inside > 0.95 && beyond < 0.9,
-        "sinusoidal: {inside}, {beyond}"
-    );
+    let is_hurt = inside > 0.95 && beyond < 0.9;
+    assert!(is_hurt, "sinusoidal: {inside}, {beyond}");
 }
 
 #[test]
@@ -54,19 +52,15 @@ fn shifting_needs_positions_and_works_a_little_beyond_training() {
     let study = study("shift3", "none,sinusoidal,learned", "600");
     for length in [10, 20] {
         let (none, floor) = score(&study, "none", length);
-        assert!(
-            (none - floor).abs() < 0.05,
-            "none at {length}: {none}, floor {floor}"
-        );
+        let is_floor = (none - floor).abs() < 0.05;
+        assert!(is_floor, "none at {length}: {none}, floor {floor}");
     }
     for scheme in ["sinusoidal", "learned"] {
         let (inside, _) = score(&study, scheme, 20);
         assert!(inside > 0.95, "{scheme} at 20: {inside}");
         let (near, _) = score(&study, scheme, 21);
         let (far, _) = score(&study, scheme, 80);
-        assert!(
-            near > 0.9 && far < 0.6,
-            "{scheme} at 21: {near}, at 80: {far}"
-        );
+        let is_near_alone = near > 0.9 && far < 0.6;
+        assert!(is_near_alone, "{scheme} at 21: {near}, at 80: {far}");
     }
 }

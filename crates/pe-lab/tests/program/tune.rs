@@ -71,9 +71,8 @@ fn every_scheme_is_tuned_with_the_same_rates_and_the_report_says_so() {
     ]);
     stdout.says("was chosen for each task among 2");
     // Of two rates each is an end.
-    words(&stdout)
-        .join(" ")
-        .says("a rate beyond them may be better");
+    let said = words(&stdout).join(" ");
+    said.says("a rate beyond them may be better");
     let tune = spec(&out).tune.unwrap();
     let chosen = tune.chosen_for("digits", "none").unwrap();
     let losses: Vec<f64> = chosen.losses.iter().map(|loss| loss.unwrap()).collect();
@@ -82,10 +81,8 @@ fn every_scheme_is_tuned_with_the_same_rates_and_the_report_says_so() {
     // The rate is in the trial itself, and the trainings that chose are not reported.
     let trial = &spec(&out).trials(&Tasks::default()).unwrap()[0];
     assert_eq!(trial.recipe.learning_rate, chosen.rate);
-    assert_eq!(
-        (trials(&out, "-rate-0.00075"), trials(&out, "-rate-0.0015")),
-        (1, 1)
-    );
+    let counts = ["-rate-0.00075", "-rate-0.0015"].map(|end| trials(&out, end));
+    assert_eq!(counts, [1, 1]);
     let csv = fs::read_to_string(out.join("results.csv")).unwrap();
     assert!(!csv.contains(",101,"), "{csv}");
     let page = fs::read_to_string(out.join("report.html")).unwrap();
@@ -160,15 +157,10 @@ fn recipes_of_layers_and_sizes_come_from_flags() {
     ];
     assert_eq!(spec.schemes, recipes);
     stdout.says_all(&recipes);
-    let model = &spec.model;
-    assert_eq!(
-        (model.d_model, model.layers, model.heads, model.d_ff),
-        (32, 3, 2, 48)
-    );
-    assert_eq!(
-        (spec.recipe.learning_rate, spec.recipe.batch_size),
-        (0.001, 8)
-    );
+    let (model, recipe) = (&spec.model, &spec.recipe);
+    let sizes = [model.d_model, model.layers, model.heads, model.d_ff];
+    assert_eq!(sizes, [32, 3, 2, 48]);
+    assert_eq!((recipe.learning_rate, recipe.batch_size), (0.001, 8));
     // A study file says the same, and other sizes are another study.
     let (_, stderr) = good("", &out);
     stderr.says("3 of them are there already");

@@ -405,14 +405,7 @@ fn two_seeds_prove_nothing() {
 fn level_does_not_end_a_study_before_a_rare_failure_has_been_seen() {
     let design = Design::new(&UNSEEN, 1, &[0.9, 0.84], 12);
     let counts = design.until_decided("unseen", 200);
-    assert!(
-        counts.mean(What::Seeds) >= 8.0,
-        "{}",
-        counts.mean(What::Seeds)
-    );
-    assert!(
-        counts.percent(What::Level) < 50.0,
-        "{}",
-        counts.percent(What::Level)
-    );
+    let (seeds, level) = (counts.mean(What::Seeds), counts.percent(What::Level));
+    assert!(seeds >= 8.0, "{seeds}");
+    assert!(level < 50.0, "{level}");
 }

@@ -88,7 +88,7 @@ fn a_dash_among_numbers_makes_no_classes() {
     };
     let data = read(&late(290), "").unwrap();
     data.says("10 of the 60 rows of the test are of a class that no row before the test has, such as `new`");
-    let wrong = read(&late(245), "").unwrap_err();
+    let wrong = read(&late(248), "").unwrap_err();
     wrong.says("such as `new`, so no model can have learned it");
     // A column that is no series at all.
     let words = target(|row| format!("{row}")).replace("x;y\n0;", "x;y\none;");

@@ -1,4 +1,5 @@
 use super::*;
+use crate::data::testing::Says;
 use crate::learn::testing::model;
 use crate::task::{Answer, Digits, Readout, Reverse, Sample};
 
@@ -68,8 +69,8 @@ fn layers_that_differ_start_with_the_same_weights_and_answer_otherwise() {
     }
     let scheme = Scheme::by_name("rotary(nope_every=3)", &ModelSpec::default(), 82).unwrap();
     let error = Model::init(&ModelSpec::default(), &Reverse, &scheme, 1, &device);
-    let message = error.map(|_| ()).unwrap_err().to_string();
-    assert!(message.contains("the model has 2 layers"), "{message}");
+    let error = error.map(|_| ()).unwrap_err();
+    error.says("the model has 2 layers");
 }
 
 #[test]
@@ -79,13 +80,11 @@ fn answers_are_read_at_their_positions_or_from_the_mean() {
     let tokens = Tensor::<2, Int>::from_ints([[8, 1, 2, 9], [8, 3, 4, 9]], &device);
     let at = Positions::default();
     let all = Tensor::<1, Int>::from_ints([0, 1, 2, 3, 4, 5, 6, 7], &device);
-    let every = reverse
-        .forward(tokens.clone(), None, &at, Some(all))
-        .into_data();
     let picked = Tensor::<1, Int>::from_ints([6, 1], &device);
-    let some = reverse.forward(tokens, None, &at, Some(picked)).into_data();
-    let every = every.try_to_vec::<f32>().unwrap();
-    let some = some.try_to_vec::<f32>().unwrap();
+    let [every, some] = [all, picked].map(|read| {
+        let logits = reverse.forward(tokens.clone(), None, &at, Some(read));
+        logits.into_data().try_to_vec::<f32>().unwrap()
+    });
     assert_eq!(some[..8], every[48..56]);
     assert_eq!(some[8..], every[8..16]);
 
@@ -100,15 +99,7 @@ fn decoding_from_a_cache_gives_the_logits_of_the_whole_sequence() {
     let task = crate::task::text();
     let ids: Vec<i32> = (0..24).map(|at| at * 7 % 20).collect();
     let tokens = Tensor::<1, Int>::from_ints(&ids[..], &device).reshape([1, 24]);
-    for name in [
-        "sinusoidal",
-        "learned",
-        "rotary",
-        "fox",
-        "fox_rotary",
-        "alibi",
-        "t5",
-    ] {
+    for name in "sinusoidal learned rotary fox fox_rotary alibi t5".split(' ') {
         let model = model(task.as_ref(), name);
         if name.starts_with("fox") {
             // For each layer a gate of each of 4 heads.
@@ -127,11 +118,8 @@ fn decoding_from_a_cache_gives_the_logits_of_the_whole_sequence() {
 }
 
 fn sequence(tokens: &[usize]) -> Sample {
-    let first = Answer {
-        position: 0,
-        class: 0,
-    };
-    Sample::new(tokens.to_vec(), vec![first])
+    let (position, class) = (0, 0);
+    Sample::new(tokens.to_vec(), vec![Answer { position, class }])
 }
 
 fn logits(model: &Model, task: &dyn Task, samples: &[Sample]) -> Vec<f32> {
@@ -142,11 +130,8 @@ fn logits(model: &Model, task: &dyn Task, samples: &[Sample]) -> Vec<f32> {
 
 #[test]
 fn a_padded_batch_is_answered_as_each_row_alone() {
-    let rows = [
-        sequence(&[3, 1, 4, 1, 5, 2]),
-        sequence(&[2]),
-        sequence(&[7, 0, 6]),
-    ];
+    let rows: [&[usize]; 3] = [&[3, 1, 4, 1, 5, 2], &[2], &[7, 0, 6]];
+    let rows = rows.map(sequence);
     for task in [&Digits as &dyn Task, &Reverse] {
         for name in Scheme::names_for(task, &ModelSpec::default()) {
             let model = model(task, name);

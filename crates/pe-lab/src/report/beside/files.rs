@@ -82,18 +82,12 @@ impl Beside {
     pub fn write(&self, folder: &StudyFolder) -> Result<Vec<Entry>, LabError> {
         let grids = self.grids();
         let text = self.markdown(&grids);
-        let tables = [
-            (folder.entry("report.md"), text.clone()),
-            (folder.entry("table.tex"), latex_of(&grids)),
-        ];
+        let (report, tables) = (folder.entry("report.md"), folder.entry("table.tex"));
         write_whole(&folder.page(), page(&text).as_bytes())?;
         write_json(&folder.summary(), self)?;
-        let mut written = vec![folder.page(), folder.summary()];
-        for (file, text) in tables {
-            write_whole(&file, text.as_bytes())?;
-            written.push(file);
-        }
-        Ok(written)
+        write_whole(&report, text.as_bytes())?;
+        write_whole(&tables, latex_of(&grids).as_bytes())?;
+        Ok(vec![folder.page(), folder.summary(), report, tables])
     }
 }
 

@@ -134,27 +134,13 @@ mod tests {
 
     #[test]
     fn curves_with_points_at_different_steps_meet_at_the_same_ones() {
-        let curve = |points: &[(usize, f64)]| -> Vec<CurvePoint> {
-            let points = points.iter();
-            points
-                .map(|(step, loss)| CurvePoint {
-                    step: *step,
-                    loss: *loss,
-                })
-                .collect()
-        };
-        let short = curve(&[(50, 4.0), (100, 2.0), (150, 1.0)]);
-        let long = curve(&[(100, 3.0), (400, 0.0)]);
-        assert_eq!(
-            every(&short, 50),
-            [(50, 4.0), (100, 2.0), (150, 1.0)],
-            "its own points"
-        );
-        assert_eq!(
-            every(&long, 150),
-            [(150, 2.5), (300, 1.0), (400, 0.0)],
-            "in proportion, and the end"
-        );
+        let own = [(50, 4.0), (100, 2.0), (150, 1.0)];
+        let short = own.map(CurvePoint::from);
+        let long = [(100, 3.0), (400, 0.0)].map(CurvePoint::from);
+        assert_eq!(every(&short, 50), own);
+        // In proportion, and the end.
+        let between = [(150, 2.5), (300, 1.0), (400, 0.0)];
+        assert_eq!(every(&long, 150), between);
         assert_eq!(every(&short[..1], 0), [(50, 4.0)]);
         assert!(every(&[], 10).is_empty());
     }

@@ -78,10 +78,8 @@ mod tests {
             let root = tree.root_element();
             assert_eq!(root.attribute("role"), Some("img"), "{}", figure.name);
             assert_eq!(root.attribute("aria-label"), Some(figure.title.as_str()));
-            assert!(
-                tree.descendants()
-                    .all(|node| node.attribute("id").is_none())
-            );
+            let mut nodes = tree.descendants();
+            assert!(nodes.all(|node| node.attribute("id").is_none()));
             // No text lies outside of the picture. Coordinates are those of the view box.
             let view = root.attribute("viewBox").unwrap();
             let width: f64 = view.split(' ').nth(2).unwrap().parse().unwrap();

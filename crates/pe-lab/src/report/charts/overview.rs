@@ -102,11 +102,8 @@ mod tests {
             let texts = tree.descendants().filter(|node| node.has_tag_name("text"));
             let texts: Vec<&str> = texts.filter_map(|text| Some(text.text()?.trim())).collect();
             for scheme in summary.origin.schemes() {
-                assert!(
-                    texts.contains(&scheme.as_str()),
-                    "{scheme} in {}",
-                    figure.name
-                );
+                let is_named = texts.contains(&scheme.as_str());
+                assert!(is_named, "{scheme} in {}", figure.name);
             }
         }
         // One part has one picture, and a study without scores none.

@@ -182,7 +182,7 @@ fn achieved(summary: &Summary, headline: &Headline, scheme: &str) -> Option<Achi
 mod tests {
     use super::*;
     use crate::report::comparison::Reason;
-    use crate::report::data::{Data, Look};
+    use crate::report::data::Look;
     use crate::report::synthetic::Synthetic;
 
     fn study(schemes: &[(&str, &[f64])]) -> Synthetic {
@@ -221,10 +221,8 @@ mod tests {
         }
         let (positions, parts) = found(&study);
         let positions = positions.unwrap();
-        assert_eq!(
-            (positions.part, positions.found),
-            (Part::Inside, Need::Needed)
-        );
+        assert_eq!(positions.part, Part::Inside);
+        assert_eq!(positions.found, Need::Needed);
         let Achieved::Right(without, of) = positions.without else {
             panic!("a share of right answers");
         };
@@ -294,20 +292,16 @@ mod tests {
         assert_eq!(answer(&empty), Answer::NoScore);
         let alone = study(&[("a", HIGH)]);
         assert_eq!(answer(&alone), Answer::Alone("a".into()));
-        let (_, parts) = found(&study(&[
-            ("a", &[0.01, 0.02, 0.0]),
-            ("b", &[0.0, 0.01, 0.02]),
-        ]));
+        let floor: [&[f64]; 2] = [&[0.01, 0.02, 0.0], &[0.0, 0.01, 0.02]];
+        let (_, parts) = found(&study(&[("a", floor[0]), ("b", floor[1])]));
         assert_eq!(parts, [Top::Floor]);
         let mut study = study(&[("a", HIGH), ("b", LOW)]);
-        let look = Look {
+        let mut data = study.data();
+        data.look = Some(Look {
             planned: vec![3, 5],
             reached: None,
-        };
-        let looked = Summary::of(&Data {
-            look: Some(look),
-            ..study.data()
         });
+        let looked = Summary::of(&data);
         assert_eq!(super::answer(&looked), Answer::BeforeFirstLook(3));
         study.spec.recipe.warmup_steps = 1_500;
         assert_eq!(answer(&study), Answer::TooShort);

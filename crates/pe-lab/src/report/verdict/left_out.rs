@@ -64,22 +64,14 @@ mod tests {
 
     #[test]
     fn a_lead_that_one_task_makes_is_said_with_the_task() {
-        for (x, others, said_of_a) in [
-            (
-                (0.9, 0.1),
-                (0.5, 0.6),
-                "but not without x (b is then, by 0.10).",
-            ),
-            ((0.9, 0.1), (0.5, 0.4), "whichever task is left out."),
-            (
-                (0.9, 0.2),
-                (0.5, 0.495),
-                "whichever task is left out. That it is best is not established without x.",
-            ),
+        let open = "whichever task is left out. That it is best is not established without x.";
+        for (b_on_x, b, said_of_a) in [
+            (0.1, 0.6, "but not without x (b is then, by 0.10)."),
+            (0.1, 0.4, "whichever task is left out."),
+            (0.2, 0.495, open),
         ] {
-            let [y, z] = ["y", "z"].map(|task| (task, others.0, others.1));
             assert_eq!(
-                said(&[("x", x.0, x.1), y, z]).unwrap(),
+                said(&[("x", 0.9, b_on_x), ("y", 0.5, b), ("z", 0.5, b)]).unwrap(),
                 format!("On held-out data, each task left out in turn: a is highest, {said_of_a}")
             );
         }

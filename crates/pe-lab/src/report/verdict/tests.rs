@@ -2,11 +2,11 @@ mod trainings;
 
 use super::*;
 use crate::ask::Grown;
-use crate::data::testing::Says;
-use crate::data::{DataSpec, FileSpec, Format, Reading};
+use crate::data::DataSpec;
+use crate::data::testing::{Says, rows};
 use crate::learn::RowOutcomes;
 use crate::report::data::{Data, Look};
-use crate::report::synthetic::Synthetic;
+use crate::report::synthetic::{Synthetic, own_data};
 use crate::task::Score;
 
 /// Schemes on one task: normalized scores inside, one a seed.
@@ -65,14 +65,11 @@ fn one_sentence_says_which_scheme_is_best_and_how_sure_that_is() {
         ),
         // The best comes with the pairs that are not proven.
         (
-            vec![
-                a,
-                ("near", &close),
-                ("c", LOW),
-                ("d", LOW),
-                ("e", LOW),
-                ("f", LOW),
-            ],
+            [
+                &[a, ("near", &close)],
+                &["c", "d", "e", "f"].map(|name| (name, LOW))[..],
+            ]
+            .concat(),
             "a is best of the six on mine (nearest: near",
             "). Not proven below it as single pairs: near.",
         ),
@@ -118,11 +115,8 @@ fn the_least_certain_pair_comes_where_it_is_not_the_nearest() {
 #[test]
 fn a_scheme_alone_is_compared_with_nothing() {
     let only_a = Synthetic::new(&["mine"], &["a", "b"], 1).score("mine", "a", 1, &[(10, 0.925)]);
-    let said = &verdict(&only_a)[0];
-    assert_eq!(
-        said,
-        "On held-out data: only a has scores (0.90 of 1 on mine)."
-    );
+    let said = "On held-out data: only a has scores (0.90 of 1 on mine).";
+    assert_eq!(verdict(&only_a)[0], said);
 }
 
 #[test]
@@ -213,25 +207,14 @@ fn looks_share_the_errors_and_say_when_it_is_decided() {
     let close = study(&[("a", HIGH), ("b", &lower(0.036))]);
     let clear = study(&[("a", HIGH), ("b", LOW)]);
     verdict(&close)[0].says("a is best");
+    let undecided = "Not decided after 5 of up to 12 seeds; each of the 4 planned looks (3, 5, 8 and 12 seeds) has an equal share \
+                     of the errors.";
+    let early = "Before the first planned look, at 3 seeds";
+    let decided = "Decided after 5 of up to 12 seeds";
     for (study, reached, evidence, look) in [
-        (
-            &close,
-            Some(5),
-            "not established",
-            "Not decided after 5 of up to 12 seeds; each of the 4 planned looks (3, 5, 8 and 12 seeds) has an equal share of the errors.",
-        ),
-        (
-            &close,
-            None,
-            "not established",
-            "Before the first planned look, at 3 seeds",
-        ),
-        (
-            &clear,
-            Some(5),
-            "a is best",
-            "Decided after 5 of up to 12 seeds",
-        ),
+        (&close, Some(5), "not established", undecided),
+        (&close, None, "not established", early),
+        (&clear, Some(5), "a is best", decided),
     ] {
         let said = of_data(&Data {
             look: Some(Look {
@@ -252,14 +235,9 @@ fn of_rows(against: usize, folds: Option<usize>) -> Vec<String> {
         Some(_) => &["mine-1", "mine-2"],
     };
     let mut study = Synthetic::new(tasks, &["a", "b"], 5);
-    let kept = FileSpec {
-        file: "reviews.csv".into(),
-        sha256: String::new(),
-        bytes: 1,
-    };
     study.spec.data = Some(DataSpec {
         folds,
-        ..DataSpec::new(kept, Format::Csv, &Reading::default())
+        ..own_data("reviews.csv")
     });
     for (scheme, rows) in [("a", 30..30 + against), ("b", 0..30)] {
         for seed in 1..=5 {
@@ -283,30 +261,17 @@ fn of_rows(against: usize, folds: Option<usize>) -> Vec<String> {
 
 #[test]
 fn a_persons_file_is_named_and_its_rows_are_asked() {
-    for (against, folds, begin, end) in [
-        (
-            2,
-            None,
-            "All seeds are tested on the same 100 rows of reviews.csv; other rows like these would also put a first (a against b: 0.37",
-            "on 30 rows, and less often on 2).",
-        ),
-        (
-            2,
-            Some(2),
-            "Every seed is tested once on each of 100 rows of reviews.csv, in 2 parts; other rows",
-            "on 30 rows, and less often on 2).",
-        ),
-        (
-            24,
-            None,
-            "All seeds are tested on the same 100 rows of reviews.csv: that other rows like these would put a first is not established",
-            "on 30 rows, and less often on 24).",
-        ),
-    ] {
-        let said = of_rows(against, folds);
+    for [against, folds, begin] in rows(
+        "
+        2  |   | All seeds are tested on the same 100 rows of reviews.csv; other rows like these would also put a first (a against b: 0.37
+        2  | 2 | Every seed is tested once on each of 100 rows of reviews.csv, in 2 parts; other rows
+        24 |   | All seeds are tested on the same 100 rows of reviews.csv: that other rows like these would put a first is not established
+        ",
+    ) {
+        let said = of_rows(against.parse().unwrap(), folds.parse().ok());
         said[0].says("of the two on reviews.csv");
         begins(&said[1], begin);
-        ends(&said[1], end);
+        ends(&said[1], &format!("on 30 rows, and less often on {against})."));
     }
 }
 

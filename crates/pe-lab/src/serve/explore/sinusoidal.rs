@@ -55,40 +55,62 @@ pub static CONTROLS: [Control; 8] = [
     Control::whole("position", "similarity to position", (0, MAX_POSITION), 50),
 ];
 
-fn formula(values: &Values) -> Formula {
+/// The formula, and how a program writes it.
+fn formula(values: &Values) -> (Formula, String) {
     let base = values.real("base");
+    let shown = |formula: Formula| {
+        let text = format!("Formula::{formula:#?}");
+        (formula, text)
+    };
     match values.word("formula") {
-        "wavelengths" => Formula::Wavelengths {
-            min: TAU,
-            max: TAU * base,
-        },
-        "tensor2tensor" => Formula::Tensor2Tensor {
+        "wavelengths" => (
+            Formula::Wavelengths {
+                min: TAU,
+                max: TAU * base,
+            },
+            format!("Formula::Wavelengths {{\n    min: TAU,\n    max: TAU * {base:?},\n}}"),
+        ),
+        "tensor2tensor" => shown(Formula::Tensor2Tensor {
             min_timescale: 1.0,
             max_timescale: base,
-        },
-        "fairseq" => Formula::FAIRSEQ,
-        "marian" => Formula::Marian {},
-        "mlx" => Formula::Mlx {
-            min_freq: 1.0 / base,
-            max_freq: 1.0,
-            scale: None,
-            cos_first: false,
-            full_turns: false,
-        },
-        "diffusers" => Formula::Diffusers {
+        }),
+        "fairseq" => (Formula::FAIRSEQ, "Formula::FAIRSEQ".into()),
+        "marian" => (Formula::Marian {}, "Formula::Marian {}".into()),
+        "mlx" => (
+            Formula::Mlx {
+                min_freq: 1.0 / base,
+                max_freq: 1.0,
+                scale: None,
+                cos_first: false,
+                full_turns: false,
+            },
+            format!(
+                "Formula::Mlx {{\n    min_freq: 1.0 / {base:?},\n    max_freq: 1.0,\n    scale: None,\n    \
+                 cos_first: false,\n    full_turns: false,\n}}"
+            ),
+        ),
+        "diffusers" => shown(Formula::Diffusers {
             flip_sin_to_cos: false,
             downscale_freq_shift: 1.0,
             scale: 1.0,
             max_period: base,
-        },
-        "torch_geometric" => Formula::TorchGeometric {
-            base_freq: 1.0 / base,
-            granularity: 1.0,
-        },
-        "keras" => Formula::Keras {
+        }),
+        "torch_geometric" => (
+            Formula::TorchGeometric {
+                base_freq: 1.0 / base,
+                granularity: 1.0,
+            },
+            format!(
+                "Formula::TorchGeometric {{\n    base_freq: 1.0 / {base:?},\n    granularity: 1.0,\n}}"
+            ),
+        ),
+        "keras" => shown(Formula::Keras {
             max_wavelength: base,
-        },
-        _ => Formula::Paper { base },
+        }),
+        _ => (
+            Formula::Paper { base },
+            format!("Formula::Paper {{ base: {base:?} }}"),
+        ),
     }
 }
 
@@ -101,7 +123,7 @@ fn layout(values: &Values) -> Option<Layout> {
 }
 
 fn spectrum(values: &Values) -> Result<Spectrum, Refusal> {
-    let spectrum = Spectrum::new(values.whole("d_model"), formula(values))?;
+    let spectrum = Spectrum::new(values.whole("d_model"), formula(values).0)?;
     Ok(match layout(values) {
         Some(layout) => spectrum.with_layout(layout),
         None => spectrum,
@@ -167,30 +189,9 @@ fn pairs(spectrum: &Spectrum) -> Vec<(usize, usize, Option<usize>)> {
     some(PAIRS, count).map(columns).collect()
 }
 
-/// The formula as it stands in a program.
-fn formula_of(values: &Values) -> String {
-    let base = values.real("base");
-    match values.word("formula") {
-        "wavelengths" => {
-            format!("Formula::Wavelengths {{\n    min: TAU,\n    max: TAU * {base:?},\n}}")
-        }
-        "tensor2tensor" | "diffusers" | "keras" => format!("Formula::{:#?}", formula(values)),
-        "fairseq" => "Formula::FAIRSEQ".into(),
-        "marian" => "Formula::Marian {}".into(),
-        "mlx" => format!(
-            "Formula::Mlx {{\n    min_freq: 1.0 / {base:?},\n    max_freq: 1.0,\n    scale: None,\n    \
-             cos_first: false,\n    full_turns: false,\n}}"
-        ),
-        "torch_geometric" => format!(
-            "Formula::TorchGeometric {{\n    base_freq: 1.0 / {base:?},\n    granularity: 1.0,\n}}"
-        ),
-        _ => format!("Formula::Paper {{ base: {base:?} }}"),
-    }
-}
-
 /// A program with these settings.
 fn code(values: &Values) -> String {
-    let formula = formula_of(values);
+    let (_, formula) = formula(values);
     let tau = match formula.contains("TAU") {
         true => "use std::f64::consts::TAU;\n\n",
         false => "",

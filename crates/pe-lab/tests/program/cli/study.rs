@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::*;
-use crate::common::succeeds;
+use crate::common::{names, succeeds};
+use pe_lab::folder::is_unfinished;
 
 fn changed(file: &Path) -> SystemTime {
     fs::metadata(file).unwrap().modified().unwrap()
@@ -19,18 +20,13 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
         !stdout.contains('\u{1b}') && !stderr.contains('\u{1b}'),
         "no colours in a pipe"
     );
-    let finished = stderr
-        .lines()
-        .filter(|line| line.contains("accuracy by length 64"))
-        .count();
+    let finished = stderr.matches("accuracy by length 64").count();
     assert_eq!(finished, 2, "one line per trial: {stderr}");
 
     let csv = fs::read_to_string(out.join("results.csv")).unwrap();
     assert_eq!(csv.lines().count(), 3, "{csv}");
-    assert!(
-        csv.starts_with("task,scheme,seed,steps,device,length"),
-        "{csv}"
-    );
+    let columns = "task,scheme,seed,steps,device,length";
+    assert!(csv.starts_with(columns), "{csv}");
     let jsonl = fs::read_to_string(out.join("results.jsonl")).unwrap();
     for line in jsonl.lines() {
         let result: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -39,18 +35,10 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
     let summary = json(&out.join("summary.json"));
     assert_eq!(summary["tasks"][0]["schemes"].as_array().unwrap().len(), 2);
     let svg = fs::read_to_string(out.join("bars-digits.svg")).unwrap();
-    assert!(
-        svg.starts_with("<svg") && svg.contains("accuracy on held-out data"),
-        "{svg}"
-    );
-    let leftover = fs::read_dir(&out).unwrap().any(|entry| {
-        entry
-            .unwrap()
-            .file_name()
-            .to_string_lossy()
-            .starts_with(".unfinished")
-    });
-    assert!(!leftover, "every temporary file was renamed");
+    assert!(svg.starts_with("<svg"), "{svg}");
+    svg.says("accuracy on held-out data");
+    let mut files = names(&out).into_iter();
+    assert!(!files.any(|name| is_unfinished(name.as_ref())));
 
     // Again: nothing is trained, and the numbers are the same.
     let result = out.join("trials/digits-learned-1/result.json");
@@ -61,20 +49,16 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
     assert_eq!(changed(&result), before);
 
     // A trial that is gone is run again, alone.
-    let other = changed(&out.join("trials/digits-none-1/result.json"));
-    let scores = |csv: &str| -> Vec<String> {
-        let rows = csv
-            .lines()
-            .map(|row| row.split(',').take(14).collect::<Vec<_>>().join(","));
-        rows.collect()
+    let none = out.join("trials/digits-none-1/result.json");
+    let other = changed(&none);
+    let scores = |csv: &str| -> Vec<Vec<String>> {
+        let cells = |row: &str| row.split(',').take(14).map(String::from).collect();
+        csv.lines().map(cells).collect()
     };
     fs::remove_file(&result).unwrap();
     assert_eq!(tiny("", &out).0, 0);
     assert!(result.exists());
-    assert_eq!(
-        changed(&out.join("trials/digits-none-1/result.json")),
-        other
-    );
+    assert_eq!(changed(&none), other);
     let csv_again = fs::read_to_string(out.join("results.csv")).unwrap();
     assert_eq!(scores(&csv_again), scores(&csv));
 
@@ -105,10 +89,8 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
     failed(study(&flags, &out), 2).says(
         "holds another study (it differs in: recipe.batch_size: … 64 … there and … 8 … here)",
     );
-    assert_eq!(
-        fs::read_to_string(out.join("results.csv")).unwrap(),
-        csv_again
-    );
+    let kept = fs::read_to_string(out.join("results.csv")).unwrap();
+    assert_eq!(kept, csv_again);
 }
 
 #[test]
@@ -172,11 +154,9 @@ fn a_study_file_is_read_and_its_faults_are_named() {
         assert!(!out.exists(), "{text}");
     }
     failed(study("--study /no/such.toml", &out), 2).says("/no/such.toml: No such file");
-    fs::write(
-        &file,
-        "schemes = [\"none\"]\ntasks = [\"digits\"]\nseeds = [7]\nsteps = 2\n[model]\nlayers = 1\n",
-    )
-    .unwrap();
+    let plan =
+        "schemes = ['none']\ntasks = ['digits']\nseeds = [7]\nsteps = 2\n[model]\nlayers = 1\n";
+    fs::write(&file, plan).unwrap();
     well(study(&format!("{mine} --schemes learned"), &out));
     assert!(out.join("trials/digits-learned-7/result.json").exists());
 }
@@ -217,15 +197,12 @@ fn impossible_results_are_refused_and_a_lost_spec_is_written_again() {
     let file = out.join("trials/digits-learned-1/encoding.csv");
     let whole = fs::read_to_string(&file).unwrap();
     let picture = |page: &str| page.contains("Cosine similarity: learned, trained on digits");
-    assert!(picture(
-        &fs::read_to_string(out.join("report.html")).unwrap()
-    ));
+    let page = || fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(picture(&page()));
+    let other = "it is not as it was written";
     for (content, said) in [
-        (
-            Some(whole.replacen('1', "2", 1)),
-            "it is not as it was written",
-        ),
-        (Some(String::new()), "it is not as it was written"),
+        (Some(whole.replacen('1', "2", 1)), other),
+        (Some(String::new()), other),
         (None, "it is gone"),
     ] {
         match content {
@@ -234,8 +211,7 @@ fn impossible_results_are_refused_and_a_lost_spec_is_written_again() {
         }
         let (_, stderr) = well(report());
         stderr.says_all(&[said, "encoding.csv"]);
-        let page = fs::read_to_string(out.join("report.html")).unwrap();
-        assert!(page.contains(said) && !picture(&page));
+        assert!(page().contains(said) && !picture(&page()));
     }
     fs::write(&file, whole).unwrap();
     let (code, _, stderr) = report();

@@ -13,6 +13,7 @@ use crate::common::{
 };
 use crate::rows;
 use pe_lab::folder::Entry;
+use pe_lab::learn::CurvePoint;
 use pe_lab::run::{Lock, TrialResult};
 use serde_json::{Value, json};
 
@@ -95,9 +96,8 @@ fn an_edited_result_is_refused_and_named_and_an_old_one_is_read() {
     other.write(&Entry::named(&file)).unwrap();
     let whole = folder.path().join("whole");
     for end in [report(&out), merge(&out, &whole)] {
-        well(end)
-            .1
-            .says_all(&["different versions of the code", "1 by 0123456789abcdef"]);
+        let (_, stderr) = well(end);
+        stderr.says_all(&["different versions of the code", "1 by 0123456789abcdef"]);
     }
     let page = fs::read_to_string(whole.join("report.html")).unwrap();
     page.says("1 result of the code 0123456789abcdef");
@@ -262,14 +262,9 @@ fn a_large_loss_is_drawn() {
         let mut result = TrialResult::read(&Entry::named(&file)).unwrap();
         if let pe_lab::run::Outcome::Finished(measures) = &mut result.outcome {
             let losses = [1.0, 1e308, 2.0, 1.7e308, 1.0, -1e308];
-            let points = losses
-                .iter()
-                .zip(1..)
-                .map(|(loss, step)| pe_lab::learn::CurvePoint {
-                    step,
-                    loss: loss * if result.spec.seed == 1 { 1.0 } else { 1e-3 },
-                });
-            measures.curve = points.collect();
+            let less = if result.spec.seed == 1 { 1.0 } else { 1e-3 };
+            let points = (1..).zip(losses.map(|loss| loss * less));
+            measures.curve = points.map(CurvePoint::from).collect();
             measures.held_out = measures.curve.clone();
         }
         result.write(&Entry::named(&file)).unwrap();
@@ -316,10 +311,11 @@ fn names_of_folders_and_files_are_no_options_and_may_be_long_and_strange() {
     let tool = folder.path().join("xdg-open");
     fs::write(&tool, "#!/bin/sh\necho \"$@\" > opened\n").unwrap();
     fs::set_permissions(&tool, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    command
-        .current_dir(folder.path())
-        .env("PATH", folder.path());
-    succeeds(&mut command);
+    succeeds(
+        command
+            .current_dir(folder.path())
+            .env("PATH", folder.path()),
+    );
     if cfg!(target_os = "linux") {
         let opened = fs::read_to_string(folder.path().join("opened")).unwrap();
         assert_eq!(opened, "./-rf/report.html\n");

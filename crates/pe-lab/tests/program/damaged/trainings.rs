@@ -1,7 +1,7 @@
 //! Checkpoints, weights and trainings that are not as they were written.
 
 use super::*;
-use crate::common::measured;
+use crate::common::{flip, measured};
 
 #[test]
 fn a_training_that_this_program_did_not_start_is_refused() {
@@ -49,10 +49,7 @@ fn a_damaged_checkpoint_changes_no_result() {
     again("from step 50 on");
     // One bit of a weight: the file can still be read as one.
     for name in ["model-1.bpk", "optim-1.bpk"] {
-        let mut bytes = fs::read(checkpoint(name)).unwrap();
-        let last = bytes.len() - 9;
-        bytes[last] ^= 1;
-        fs::write(checkpoint(name), bytes).unwrap();
+        flip(&checkpoint(name), 9);
         again("the checkpoint of step 50 is not whole");
     }
     // A loss of before the checkpoint, which is in the result.
@@ -65,36 +62,21 @@ fn a_damaged_checkpoint_changes_no_result() {
 
 #[test]
 fn the_weights_of_a_winner_are_those_that_were_trained() {
-    type Change = fn(&mut Vec<u8>);
-
     let folder = tempfile::tempdir().unwrap();
     let (rows, out) = (folder.path().join("rows.csv"), folder.path().join("study"));
     rows::write_rows(&rows);
     succeeds(&mut rows::of_data(&rows, &out));
-    let predict = || {
-        let mut predict = common::lab();
-        predict.arg("predict").arg(&rows);
-        ended(predict.arg("--study").arg(&out))
-    };
+    let predict = || ended(&mut common::predict(&rows, &out));
     assert_eq!(predict().0, 0);
-    let changes: [(&str, &str, Change); 2] = [
-        ("winner.bpk", "does not hold the weights", |bytes| {
-            let last = bytes.len() - 9;
-            bytes[last] ^= 1;
-        }),
-        ("winner.json", "not as it was written", |bytes| {
-            let text = String::from_utf8(bytes.clone()).unwrap();
-            let other = text.replace("\"heads\": 2", "\"heads\": 0");
-            assert_ne!(other, text);
-            *bytes = other.into_bytes();
-        }),
-    ];
-    for (name, said, change) in changes {
+    let flipped: fn(&Path) = |file| flip(file, 9);
+    let edited: fn(&Path) = |file| edit(file, |winner| winner["model"]["heads"] = json!(0));
+    for (name, said, change) in [
+        ("winner.bpk", "does not hold the weights", flipped),
+        ("winner.json", "not as it was written", edited),
+    ] {
         let file = out.join(name);
         let whole = fs::read(&file).unwrap();
-        let mut bytes = whole.clone();
-        change(&mut bytes);
-        fs::write(&file, &bytes).unwrap();
+        change(&file);
         let (code, stdout, stderr) = predict();
         assert_eq!((code, &*stdout), (1, ""), "{stderr}");
         stderr.says_all(&[name, said]);
@@ -107,16 +89,12 @@ fn the_weights_of_a_winner_are_those_that_were_trained() {
     let whole = fs::read(&file).unwrap();
     let kept = fs::read(out.join("winner.bpk")).unwrap();
     assert_eq!(whole, kept);
-    for place in [0, whole.len() / 2, whole.len() - 1] {
-        let mut bytes = whole.clone();
-        bytes[place] ^= 1;
-        fs::write(&file, bytes).unwrap();
+    for before_end in [1, whole.len() / 2, whole.len()] {
+        fs::write(&file, &whole).unwrap();
+        flip(&file, before_end);
         for end in [report(&out), merged()] {
-            failed(end, 1).says_all(&[
-                "data-none-1/result.json",
-                "weights.bpk",
-                "it is not as it was written",
-            ]);
+            let told = failed(end, 1);
+            told.says("data-none-1/result.json … weights.bpk … it is not as it was written");
         }
     }
     // A link.

@@ -21,15 +21,11 @@ fn predictions_are_those_of_the_test() {
     assert_eq!(summary["study"]["data"]["test"]["file"], "b.csv");
     let winner = json(&out.join("winner.json"));
     assert_eq!(winner["scheme"]["name"], "sinusoidal");
-    let (stdout, _) = succeeds(lab().arg("predict").arg(&test).arg("--study").arg(&out));
-    let said = stdout
-        .lines()
-        .skip(1)
-        .map(|line| line.split(',').nth(1).unwrap());
-    let right = said
-        .zip(&lines[500..])
-        .filter(|(said, line)| line.starts_with(said))
-        .count();
+    let (stdout, _) = succeeds(&mut predict(&test, &out));
+    let said = stdout.lines().skip(1);
+    let said = said.map(|line| line.split(',').nth(1).unwrap());
+    let right = said.zip(&lines[500..]);
+    let right = right.filter(|(said, line)| line.starts_with(said)).count();
     let csv = fs::read_to_string(out.join("results.csv")).unwrap();
     let scored = csv
         .lines()
@@ -119,36 +115,19 @@ fn the_text_of_the_laboratory_takes_a_training_length() {
         ended(&mut common::compare(&format!("{small} {flags}"), &out))
     };
     let (stdout, _) = well(study("--details --tasks text --train-length 16"));
-    says(
-        &stdout,
-        &["inside training: lengths 16; beyond: lengths 32, 64, 128"],
-    );
+    stdout.says("inside training: lengths 16; beyond: lengths 32, 64, 128");
     assert!(out.join("trials/text(train_length=16)-none-1").is_dir());
     // It goes on under its name, another length is added to it, and the study repeats itself.
     let (_, stderr) = well(study("--train-length 8"));
-    says(
-        &stderr,
-        &["1 of them are there already and are kept; 1 are new"],
-    );
+    stderr.says("1 of them are there already and are kept; 1 are new");
     let again = folder.path().join("again");
-    succeeds(
-        lab()
-            .args(["compare", "--quiet", "--study"])
-            .arg(out.join("study.toml"))
-            .arg("--out")
-            .arg(&again),
-    );
-    let scores = |out: &Path| {
+    let mut once_more = common::compare("--quiet", &again);
+    succeeds(once_more.arg("--study").arg(out.join("study.toml")));
+    let scores = |out: &Path| -> Vec<_> {
         let summary = json(&out.join("summary.json"));
         let tasks = summary["tasks"].as_array().unwrap().iter();
-        tasks
-            .map(|task| {
-                (
-                    task["task"].clone(),
-                    task["schemes"][0]["inside"]["mean"].clone(),
-                )
-            })
-            .collect::<Vec<_>>()
+        let score = |task: &serde_json::Value| task["schemes"][0]["inside"]["mean"].clone();
+        tasks.map(|of| (of["task"].clone(), score(of))).collect()
     };
     assert_eq!(scores(&again), scores(&out));
     assert_eq!(scores(&out).len(), 2);
@@ -157,15 +136,10 @@ fn the_text_of_the_laboratory_takes_a_training_length() {
         ("--train-length 513", "it takes from 8 to 512 tokens"),
         ("--max-len 9", "is about data of your own"),
     ] {
-        refused(study(flags), 2, &[said]);
+        failed(study(flags), 2).says(said);
     }
     let other = folder.path().join("other");
-    refused(
-        ended(&mut common::compare(
-            "--tasks reverse --train-length 16",
-            &other,
-        )),
-        2,
-        &["--train-length 16 is about texts, and none of the tasks reverse is one"],
-    );
+    let mut other = common::compare("--tasks reverse --train-length 16", &other);
+    failed(ended(&mut other), 2)
+        .says("--train-length 16 is about texts, and none of the tasks reverse is one");
 }

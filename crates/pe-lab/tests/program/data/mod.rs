@@ -6,7 +6,7 @@ mod refused;
 use std::fs;
 use std::path::Path;
 
-use crate::common::{self, ended, json, lab, refused, says, succeeds, well};
+use crate::common::{self, Says, ended, failed, json, lab, predict, succeeds, well};
 use burn::tensor::Device;
 use pe_lab::ask::{ModelSpec, Recipe, Scheme};
 use pe_lab::data::DataTask;
@@ -38,7 +38,7 @@ fn a_study_on_a_file_keeps_a_copy_and_no_longer_needs_the_file() {
     let (stdout, stderr) = well(compare(&file, &out));
     assert!(stderr.contains("80 rows of labelled sequences"), "{stderr}");
     // After two steps nobody has learned anything, so other rows have nothing to say either.
-    says(&stdout, &["no scheme got above the floor on reviews.csv"]);
+    stdout.says("no scheme got above the floor on reviews.csv");
     assert!(!stdout.contains("rows like these"), "{stdout}");
     // Every tested row has its answer.
     let result = json(&out.join("trials/data-none-1/result.json"));
@@ -55,21 +55,14 @@ fn a_study_on_a_file_keeps_a_copy_and_no_longer_needs_the_file() {
 
     // Changed data is another study; the same data is the same.
     fs::write(&file, rows().replace("so", "very")).unwrap();
-    refused(
-        compare(&file, &out),
-        2,
-        &["holds another study (it differs in: data"],
-    );
+    failed(compare(&file, &out), 2).says("holds another study (it differs in: data");
 
     // Report, and the study again from what it left, without the file.
     fs::remove_file(&file).unwrap();
     succeeds(lab().arg("report").arg(&out));
     let elsewhere = folder.path().join("elsewhere");
-    let mut again = lab();
-    again
-        .args(["compare", "--study"])
-        .arg(out.join("study.toml"));
-    succeeds(again.arg("--out").arg(&elsewhere));
+    let mut again = common::compare("", &elsewhere);
+    succeeds(again.arg("--study").arg(out.join("study.toml")));
     let spec = |folder: &Path| fs::read_to_string(folder.join("study.json")).unwrap();
     assert_eq!(spec(&elsewhere), spec(&out));
 }
@@ -78,11 +71,8 @@ fn a_study_on_a_file_keeps_a_copy_and_no_longer_needs_the_file() {
 fn of_the_repository(name: &str, flags: &str, out: &Path) -> (String, String) {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
     let mut command = common::compare(&format!("{SHORT} {flags}"), out);
-    command
-        .args(common::SMALL)
-        .arg("--data")
-        .arg(data.join(name));
-    succeeds(&mut command)
+    command.args(common::SMALL).arg("--data");
+    succeeds(command.arg(data.join(name)))
 }
 
 const PROMOTERS: &str = "--no-header --label 1 --text 3 --tokens characters";
@@ -93,69 +83,48 @@ fn three_real_files_go_from_file_to_answer() {
     let folder = tempfile::tempdir().unwrap();
     let out = |name: &str| folder.path().join(name);
     let (stdout, stderr) = of_the_repository("promoters.data", PROMOTERS, &out("genes"));
-    says(
-        &stderr,
-        &[
-            "106 rows of labelled sequences",
-            "2 labels: `+` 53, `-` 53",
-            "all sequences have 57 tokens",
-            "vocabulary: all of the 4 different tokens in training",
-            "row 1 as read: BOS t a c t a g c a a t a c g c t t … t c g t EOS (57 tokens), label `+`",
-            "columns not read: `2`",
-            "floor, the share of the most frequent label: 0.5",
-            "no test beyond the training lengths: all sequences have 57 tokens",
-        ],
-    );
+    stderr.says_all(&[
+        "106 rows of labelled sequences",
+        "2 labels: `+` 53, `-` 53",
+        "all sequences have 57 tokens",
+        "vocabulary: all of the 4 different tokens in training",
+        "row 1 as read: BOS t a c t a g c a a t a c g c t t …",
+        "… t c g t EOS (57 tokens), label `+`",
+        "columns not read: `2`",
+        "floor, the share of the most frequent label: 0.5",
+        "no test beyond the training lengths: all sequences have 57 tokens",
+    ]);
     assert!(stdout.contains("Verdict"), "{stdout}");
     let (_, stderr) = of_the_repository("amazon_cells_labelled.txt", SENTENCES, &out("sentences"));
-    says(
-        &stderr,
-        &[
-            "1,000 rows of labelled sequences",
-            "a token is a word; columns separated by a tab; no header",
-            "row 2 as read: BOS Good case, Excellent value. EOS (4 tokens), label `1`",
-        ],
-    );
+    stderr.says_all(&[
+        "1,000 rows of labelled sequences",
+        "a token is a word; columns separated by a tab; no header",
+        "row 2 as read: BOS Good case, Excellent value. EOS (4 tokens), label `1`",
+    ]);
     let (stdout, stderr) = of_the_repository("alice.txt", "", &out("novel"));
-    says(
-        &stderr,
-        &[
-            "characters of text",
-            "tested in 88 windows of each of the lengths 64, 128, 256, 512; scored on the last 32 characters",
-            "test window 1 as read: ",
-        ],
-    );
-    says(&stdout, &["bits per character by the length of the window"]);
+    stderr.says_all(&[
+        "characters of text",
+        "tested in 88 windows of each of the lengths 64, 128, 256, 512; scored on the last 32 characters",
+        "test window 1 as read: ",
+    ]);
+    stdout.says("bits per character by the length of the window");
     let masked = "--objective masked";
     let (_, stderr) = of_the_repository("alice.txt", masked, &out("masked"));
-    says(
-        &stderr,
-        &[
-            "characters of plain text",
-            "window 1 as read: BOS \"= CHAPTER I =",
-            "floor, the share",
-        ],
-    );
+    stderr.says_all(&[
+        "characters of plain text",
+        "window 1 as read: BOS \"= CHAPTER I =",
+        "floor, the share",
+    ]);
 }
 
 #[test]
 fn rows_of_a_group_stay_together_and_the_report_counts_groups() {
     let folder = tempfile::tempdir().unwrap();
-    let (file, out) = (
-        folder.path().join("visits.csv"),
-        folder.path().join("study"),
-    );
+    let [file, out] = ["visits.csv", "study"].map(|name| folder.path().join(name));
     let row = |i: usize| {
-        let patient = i / 5;
-        let label = if patient.is_multiple_of(2) {
-            "ill"
-        } else {
-            "well"
-        };
-        format!(
-            "{label},p{patient},w{patient} x{patient} a b c d y{}\n",
-            i % 5
-        )
+        let (patient, visit) = (i / 5, i % 5);
+        let label = ["ill", "well"][patient % 2];
+        format!("{label},p{patient},w{patient} x{patient} a b c d y{visit}\n")
     };
     let rows: String = (0..200).map(row).collect();
     fs::write(&file, format!("label,patient,text\n{rows}")).unwrap();
@@ -166,15 +135,12 @@ fn rows_of_a_group_stay_together_and_the_report_counts_groups() {
     // Without a word about groups the program warns.
     let (_, stderr) = well(study("--dry-run"));
     let warning = "nearly the same rows are trained on and tested";
-    says(&stderr, &[warning, "--group COLUMN"]);
+    stderr.says_all(&[warning, "--group COLUMN"]);
     let (_, stderr) = well(study("--group patient --dry-run"));
-    says(
-        &stderr,
-        &[
-            "groups from column `patient`",
-            "40 groups of rows, each on one side",
-        ],
-    );
+    stderr.says_all(&[
+        "groups from column `patient`",
+        "40 groups of rows, each on one side",
+    ]);
     assert!(!stderr.contains("nearly the same"), "{stderr}");
     well(study("--group patient --folds 2 --tune 2"));
     let plan = fs::read_to_string(out.join("study.toml")).unwrap();
@@ -185,10 +151,10 @@ fn rows_of_a_group_stay_together_and_the_report_counts_groups() {
     // Rows to predict need no groups.
     let new = folder.path().join("new.csv");
     fs::write(&new, "text\nw1 x1 a b c d y1\n").unwrap();
-    let (stdout, _) = succeeds(lab().arg("predict").arg(&new).arg("--study").arg(&out));
+    let (stdout, _) = succeeds(&mut predict(&new, &out));
     assert_eq!(stdout.lines().count(), 2, "{stdout}");
     // Without groups it is another study.
-    refused(study("--folds 2 --tune 2"), 2, &["holds another study"]);
+    failed(study("--folds 2 --tune 2"), 2).says("holds another study");
 }
 
 #[test]
@@ -197,16 +163,11 @@ fn folds_are_tasks_of_their_own_and_a_winner_predicts() {
     let out = folder.path().join("study");
     let flags = format!("{PROMOTERS} --folds 3");
     let (stdout, stderr) = of_the_repository("promoters.data", &flags, &out);
-    says(&stderr, &["3 folds, each a task of its own"]);
-    says(&stdout, &["data-fold-1 (", "data-fold-3 ("]);
+    stderr.says("3 folds, each a task of its own");
+    stdout.says_all(&["data-fold-1 (", "data-fold-3 ("]);
     let csv = fs::read_to_string(out.join("results.csv")).unwrap();
-    assert_eq!(
-        csv.lines()
-            .filter(|line| line.starts_with("\"promoters.data, data-fold-2\","))
-            .count(),
-        2,
-        "{csv}"
-    );
+    let rows = csv.matches("\n\"promoters.data, data-fold-2\",").count();
+    assert_eq!(rows, 2, "{csv}");
     let winner = json(&out.join("winner.json"));
     // The configuration is one that pe-burn reads.
     let encoding = winner["scheme"]["encoding"].clone();
@@ -216,13 +177,9 @@ fn folds_are_tasks_of_their_own_and_a_winner_predicts() {
     // Rows without labels, of another file name, in other words for the same columns.
     let rows = folder.path().join("new.csv");
     fs::write(&rows, "?,a,tactagcaatacgct\n?,b,ttt\n").unwrap();
-    let (stdout, _) = succeeds(lab().arg("predict").arg(&rows).arg("--study").arg(&out));
+    let (stdout, _) = succeeds(&mut predict(&rows, &out));
     let lines: Vec<&str> = stdout.lines().collect();
-    assert_eq!(
-        (lines[0], lines.len()),
-        ("row,prediction,probability", 3),
-        "{stdout}"
-    );
+    assert_eq!((lines[0], lines.len()), ("row,prediction,probability", 3));
     for (number, line) in (1..).zip(&lines[1..]) {
         let cells: Vec<&str> = line.split(',').collect();
         assert_eq!(cells[0], number.to_string());
@@ -233,27 +190,15 @@ fn folds_are_tasks_of_their_own_and_a_winner_predicts() {
     // Its report can be written elsewhere, with the winner.
     let elsewhere = folder.path().join("elsewhere");
     succeeds(lab().arg("report").arg(&out).arg("--out").arg(&elsewhere));
-    for file in [
-        "report.html",
-        "winner.json",
-        "winner.bpk",
-        "bars-data-fold-1.svg",
-    ] {
+    for file in "report.html winner.json winner.bpk bars-data-fold-1.svg".split(' ') {
         assert!(elsewhere.join(file).exists(), "{file}");
     }
     assert!(!elsewhere.join("study.json").exists());
 
     fs::write(&rows, format!("?,a,{}\n", "t".repeat(58))).unwrap();
-    refused(
-        ended(lab().arg("predict").arg(&rows).arg("--study").arg(&out)),
-        2,
-        &["row 1 has 58 tokens, and the longest in the study has 57"],
-    );
+    let refused = || failed(ended(&mut predict(&rows, &out)), 2);
+    refused().says("row 1 has 58 tokens, and the longest in the study has 57");
     fs::remove_file(out.join("winner.bpk")).unwrap();
     fs::write(&rows, "?,a,t\n").unwrap();
-    refused(
-        ended(lab().arg("predict").arg(&rows).arg("--study").arg(&out)),
-        2,
-        &["winner.bpk is not there"],
-    );
+    refused().says("winner.bpk is not there");
 }

@@ -39,10 +39,7 @@ fn a_file_that_cannot_be_used_is_refused_with_the_reason_and_nothing_starts() {
         fs::write(&file, content).unwrap();
         let (code, stdout, stderr) = compare(&file, &out);
         assert_eq!(code, 2, "{name}: {stderr}");
-        assert!(
-            stderr.contains(said) && stderr.contains(name),
-            "{name}: {stderr}"
-        );
+        stderr.says_all(&[said, name]);
         assert!(stderr.len() < 2_000, "{name}: {} bytes", stderr.len());
         assert_eq!(stdout, "", "{name}");
         assert!(!out.exists(), "{name}");
@@ -51,6 +48,6 @@ fn a_file_that_cannot_be_used_is_refused_with_the_reason_and_nothing_starts() {
         (folder.path().join("none.csv"), "No such file"),
         (folder.path().to_path_buf(), "holds no folder"),
     ] {
-        refused(compare(&path, &out), 2, &[said]);
+        failed(compare(&path, &out), 2).says(said);
     }
 }

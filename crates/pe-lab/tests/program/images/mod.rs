@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::bars::bar;
-use crate::common::{data as read, good_in, run_in, says, scored, smallest};
+use crate::common::{Says, data as read, flip, good_in, run_in, scored, smallest};
 use image::{DynamicImage, ImageBuffer, ImageFormat, Luma, Rgb, RgbImage};
 use pe_lab::ask::{Lengths, Scheme};
 use pe_lab::data::DataTask;
@@ -36,16 +36,15 @@ fn found(root: &Path) -> DataTask {
     read(root, "").unwrap()
 }
 
-/// Checks that what was found is described so.
-#[track_caller]
-fn tells(data: &DataTask, parts: &[&str]) {
-    says(&data.describe().join("\n"), parts);
+/// What is said of what was found.
+fn tells(data: &DataTask) -> String {
+    data.describe().join("\n")
 }
 
-/// Checks that a folder is refused with these words.
+/// What is wrong with a folder.
 #[track_caller]
-fn refused(root: &Path, parts: &[&str]) {
-    says(&read(root, "").unwrap_err(), parts);
+fn refused(root: &Path) -> String {
+    read(root, "").unwrap_err()
 }
 
 /// The values of the first sample of a test set.
@@ -65,20 +64,17 @@ fn a_folder_of_classes_is_a_task() {
     assert_eq!((task.classes(), task.vector_width()), (2, Some(4)));
     assert_eq!(task.train_lengths(), 64..=64);
     assert_eq!(task.test_lengths(), [36, 64, 144, 256]);
-    tells(
-        &data,
-        &[
-            "40 images",
-            "2 classes: `above` 20, `below` 20",
-            "patches of 2 × 2 pixels (--patch): 8 × 8 of them in an image, 64 tokens of 4 numbers",
-            "16 × 16 pixels (--size), as all files have",
-            "grey: one number for a pixel",
-            "32 images to train on, 8 to test on: a fifth of each class",
-            "12 × 12 (36 patches), 24 × 24 (144 patches), 32 × 32 (256 patches)",
-            "floor, the share of the most frequent class in the test: 0.500",
-            "few images: one of the 8 tested is 12 % of the score",
-        ],
-    );
+    tells(&data).says_all(&[
+        "40 images",
+        "2 classes: `above` 20, `below` 20",
+        "patches of 2 × 2 pixels (--patch): 8 × 8 of them in an image, 64 tokens of 4 numbers",
+        "16 × 16 pixels (--size), as all files have",
+        "grey: one number for a pixel",
+        "32 images to train on, 8 to test on: a fifth of each class",
+        "12 × 12 (36 patches), 24 × 24 (144 patches), 32 × 32 (256 patches)",
+        "floor, the share of the most frequent class in the test: 0.500",
+        "few images: one of the 8 tested is 12 % of the score",
+    ]);
     // The same test at every resolution.
     let classes = |length| -> Vec<usize> {
         let set = task.test_set(length);
@@ -97,27 +93,21 @@ fn a_folder_of_classes_is_a_task() {
 fn odd_sizes_are_brought_to_one_and_nothing_is_stretched() {
     let (_keep, root) = folder(12, [15, 22]);
     // One of another size and shape.
-    bar(0, 50, [40, 9])
-        .save(root.join("above/050.png"))
-        .unwrap();
+    let other = bar(0, 50, [40, 9]);
+    other.save(root.join("above/050.png")).unwrap();
     let data = found(&root);
     // 22 pixels in patches of 3 are the nearest to eight a side.
-    tells(
-        &data,
-        &[
-            "15 × 21 pixels (--size); 25 files had another size",
-            "cut off 25 of them",
-            "5 × 7 of them in an image",
-        ],
-    );
+    tells(&data).says_all(&[
+        "15 × 21 pixels (--size); 25 files had another size",
+        "cut off 25 of them",
+        "5 × 7 of them in an image",
+    ]);
     assert_eq!(data.task().test_lengths(), [20, 35, 88, 140]);
     let task = read(&root, "size = 8; patch = 4").unwrap().task();
-    assert_eq!(
-        (task.train_lengths(), task.vector_width()),
-        (4..=4, Some(16))
-    );
+    assert_eq!(task.train_lengths(), 4..=4);
+    assert_eq!(task.vector_width(), Some(16));
     let message = read(&root, "patch = 1").unwrap_err();
-    says(&message, &["have 330 patches, more than 256"]);
+    message.says("have 330 patches, more than 256");
 }
 
 #[test]
@@ -126,29 +116,25 @@ fn grey_and_colours_are_told_apart_by_the_pixels() {
     // 16 bits of grey; colours that are grey; a photograph's format.
     let deep: ImageBuffer<Luma<u16>, Vec<u16>> =
         ImageBuffer::from_fn(8, 8, |x, y| Luma([(x * 8_000 + y * 500) as u16]));
-    DynamicImage::from(deep)
-        .save(root.join("above/deep.png"))
-        .unwrap();
+    let deep = DynamicImage::from(deep);
+    deep.save(root.join("above/deep.png")).unwrap();
     let grey = RgbImage::from_fn(8, 8, |x, y| Rgb([(x * 20 + y * 9) as u8; 3]));
     grey.save(root.join("below/grey.png")).unwrap();
-    bar(1, 99, [8, 8])
-        .save(root.join("below/photo.jpg"))
-        .unwrap();
+    let photo = bar(1, 99, [8, 8]);
+    photo.save(root.join("below/photo.jpg")).unwrap();
     let data = found(&root);
     let grey = "grey: one number for a pixel; files with colours hold grey alone";
-    tells(&data, &[grey, "27 images"]);
+    tells(&data).says_all(&[grey, "27 images"]);
+    let task = data.task();
     assert_eq!(
-        (data.task().vector_width(), data.task().train_lengths()),
+        (task.vector_width(), task.train_lengths()),
         (Some(1), 64..=64)
     );
 
     let red = RgbImage::from_pixel(8, 8, Rgb([200, 10, 10]));
     red.save(root.join("above/red.png")).unwrap();
     let data = found(&root);
-    tells(
-        &data,
-        &["colours: three numbers for a pixel, also for the 26 grey files"],
-    );
+    tells(&data).says("colours: three numbers for a pixel, also for the 26 grey files");
     assert_eq!(data.task().vector_width(), Some(3));
 }
 
@@ -164,7 +150,7 @@ fn transparent_parts_are_laid_on_white() {
     of(255, 255).save(root.join("below/white.png")).unwrap();
     of(127, 255).save(root.join("below/grey.png")).unwrap();
     let equal = "equal images in more than one class: 2";
-    tells(&found(&root), &["laid on white: 4", equal]);
+    tells(&found(&root)).says_all(&["laid on white: 4", equal]);
 }
 
 #[test]
@@ -173,31 +159,25 @@ fn folders_of_training_and_test_are_understood() {
     let root = whole.path().join("split");
     drawn(&root.join("train"), 12, [8, 8]);
     drawn(&root.join("val"), 3, [8, 8]);
-    tells(
-        &found(&root),
-        &[
-            "24 images to train on, 6 to test on: those in val",
-            // They were drawn with the same numbers.
-            "images of the test that are also in training: 6",
-        ],
-    );
+    tells(&found(&root)).says_all(&[
+        "24 images to train on, 6 to test on: those in val",
+        // They were drawn with the same numbers.
+        "images of the test that are also in training: 6",
+    ]);
     // A folder test is preferred, and the other one is not used in silence.
     drawn(&root.join("test"), 5, [8, 8]);
     fs::write(root.join("labels.csv"), "x").unwrap();
-    tells(
-        &found(&root),
-        &[
-            "24 images to train on, 10 to test on: those in test",
-            "`val` is beside train and is not read",
-            "`labels.csv` is beside train and is not read",
-        ],
-    );
+    tells(&found(&root)).says_all(&[
+        "24 images to train on, 10 to test on: those in test",
+        "`val` is beside train and is not read",
+        "`labels.csv` is beside train and is not read",
+    ]);
     // A class that training does not have.
     fs::rename(root.join("test/above"), root.join("test/aside")).unwrap();
-    refused(&root, &["the class `aside` is only in test"]);
+    refused(&root).says("the class `aside` is only in test");
     fs::remove_dir_all(root.join("test/aside")).unwrap();
     let said = "5 images are left to test on, and a score needs";
-    refused(&root, &[said]);
+    refused(&root).says(said);
 }
 
 #[test]
@@ -226,15 +206,12 @@ fn a_study_of_images_from_end_to_end() {
     let said = run(
         "compare --data bars --out study --schemes none,learned,sinusoidal_2d,rotary_2d --seeds 1, --steps 60 --patch 3",
     );
-    says(
-        &said,
-        &[
-            "12 × 12 pixels (--size), as all files have",
-            "at other resolutions have their rows interpolated as an image (bicubic, as ViT does): learned",
-            "interpolated coordinates: the same place keeps its position: sinusoidal_2d, rotary_2d",
-            "at other resolutions have no positions: none",
-        ],
-    );
+    said.says_all(&[
+        "12 × 12 pixels (--size), as all files have",
+        "at other resolutions have their rows interpolated as an image (bicubic, as ViT does): learned",
+        "interpolated coordinates: the same place keeps its position: sinusoidal_2d, rotary_2d",
+        "at other resolutions have no positions: none",
+    ]);
     let plan = fs::read_to_string(out.join("study.toml")).unwrap();
     assert!(plan.contains("data = \"data/bars.images\""), "{plan}");
     // Where the bar is needs positions, and is soon learned with them, at twice the resolution too.
@@ -250,34 +227,6 @@ fn a_study_of_images_from_end_to_end() {
     run("compare --out study --quiet");
     assert_eq!(fs::read(out.join("results.csv")).unwrap(), before);
     // A copy that was changed is found out.
-    let copy = out.join("data/bars.images");
-    let mut bytes = fs::read(&copy).unwrap();
-    let last = bytes.len() - 1;
-    bytes[last] ^= 1;
-    fs::write(&copy, bytes).unwrap();
+    flip(&out.join("data/bars.images"), 1);
     assert_ne!(run_in(keep.path(), "report study").0, 0);
-}
-
-#[cfg(unix)]
-#[test]
-fn what_is_made_of_a_private_image_is_private() {
-    use std::os::unix::fs::PermissionsExt;
-
-    let (keep, root) = folder(10, [8, 8]);
-    fs::set_permissions(
-        root.join("below/003.png"),
-        fs::Permissions::from_mode(0o600),
-    )
-    .unwrap();
-    good_in(
-        keep.path(),
-        "compare --data bars --out study --schemes none --seeds 1, --steps 1 --quiet",
-    );
-    for file in ["data/bars.images", "results.csv", "report.html"] {
-        let mode = fs::metadata(keep.path().join("study").join(file))
-            .unwrap()
-            .permissions()
-            .mode();
-        assert_eq!(mode & 0o077, 0, "{file}");
-    }
 }

@@ -19,28 +19,22 @@ fn what_cannot_be_used_is_named_and_can_be_left_out() {
     let mut cut = fs::read(root.join("below/000.png")).unwrap();
     cut.truncate(cut.len() / 2);
     fs::write(root.join("below/cut.png"), cut).unwrap();
-    refused(
-        &root,
-        &[
-            "3 files cannot be used",
-            "above/broken.jpg is a JPEG file that breaks off before its end",
-            "below/empty.png is empty",
-            "below/notes.txt is neither a PNG nor a JPEG file",
-            "--skip-bad 3",
-        ],
-    );
+    refused(&root).says_all(&[
+        "3 files cannot be used",
+        "above/broken.jpg is a JPEG file that breaks off before its end",
+        "below/empty.png is empty",
+        "below/notes.txt is neither a PNG nor a JPEG file",
+        "--skip-bad 3",
+    ]);
     // The beginning of the fourth is whole, so it is only seen when it is decoded.
     let message = read(&root, "skip_bad = 3").unwrap_err();
     let cut = "below/cut.png cannot be decoded";
-    says(&message, &["4 files cannot be used", cut]);
-    tells(
-        &read(&root, "skip_bad = 4").unwrap(),
-        &[
-            "40 images",
-            "files left out because they cannot be used: 4",
-            "hidden files, which are not read: 1",
-        ],
-    );
+    message.says_all(&["4 files cannot be used", cut]);
+    tells(&read(&root, "skip_bad = 4").unwrap()).says_all(&[
+        "40 images",
+        "files left out because they cannot be used: 4",
+        "hidden files, which are not read: 1",
+    ]);
 }
 
 /// A PNG file whose header claims a size that its pixels do not have.
@@ -74,10 +68,10 @@ fn a_claimed_size_takes_no_memory() {
     let (_keep, root) = folder(20, [16, 16]);
     fs::write(root.join("above/huge.png"), claims(60_000)).unwrap();
     let huge = "above/huge.png says that it has 60,000 × 60,000 pixels";
-    refused(&root, &[huge, "more than the 50,000,000"]);
+    refused(&root).says_all(&[huge, "more than the 50,000,000"]);
     // With a size that is allowed, the pixels are missing.
     fs::write(root.join("above/huge.png"), claims(5_000)).unwrap();
-    refused(&root, &["above/huge.png cannot be decoded"]);
+    refused(&root).says("above/huge.png cannot be decoded");
 }
 
 #[test]
@@ -85,32 +79,32 @@ fn folders_without_something_to_learn_are_refused() {
     let whole = tempfile::tempdir().unwrap();
     let root = whole.path().join("data");
     fs::create_dir(&root).unwrap();
-    refused(&root, &["holds no folder"]);
+    refused(&root).says("holds no folder");
     fs::create_dir(root.join("above")).unwrap();
-    refused(&root, &["the folder `above` of a class holds no image"]);
+    refused(&root).says("the folder `above` of a class holds no image");
     bar(0, 1, [8, 8]).save(root.join("above/1.png")).unwrap();
-    refused(&root, &["in one folder, `above`"]);
+    refused(&root).says("in one folder, `above`");
     drawn(&root, 4, [8, 8]);
-    refused(&root, &["has 9 images, too few"]);
+    refused(&root).says("has 9 images, too few");
     drawn(&root, 12, [8, 8]);
     fs::create_dir(root.join("alone")).unwrap();
     bar(0, 77, [8, 8]).save(root.join("alone/1.png")).unwrap();
     let two = "every class needs two different images";
-    refused(&root, &[two, "`alone` has 1"]);
+    refused(&root).says_all(&[two, "`alone` has 1"]);
     // Twice the same image is no second one.
     bar(0, 77, [8, 8]).save(root.join("alone/2.png")).unwrap();
-    refused(&root, &["`alone` has 1"]);
+    refused(&root).says("`alone` has 1");
     fs::write(root.join("list.txt"), "x").unwrap();
-    refused(&root, &["holds the file `list.txt` and the folders"]);
+    refused(&root).says("holds the file `list.txt` and the folders");
     // Flags of other data.
     for (settings, flag) in [
         ("label = 'x'", "--label"),
         ("no_beyond = true", "--no-beyond"),
     ] {
-        says(&read(&root, settings).unwrap_err(), &[flag]);
+        read(&root, settings).unwrap_err().says(flag);
     }
     let table = whole.path().join("rows.csv");
     fs::write(&table, "label,text\na,b\n").unwrap();
     let message = read(&table, "patch = 4").unwrap_err();
-    says(&message, &["the tokens of this file are no numbers"]);
+    message.says("the tokens of this file are no numbers");
 }

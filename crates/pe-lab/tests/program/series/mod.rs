@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use crate::common::{self, says, smallest};
+use crate::common::{self, Says, smallest};
 
 use burn::tensor::Device;
 use pe_lab::ask::{ModelSpec, Scheme};
@@ -29,10 +29,9 @@ fn read(text: &str, settings: &str) -> Result<DataTask, String> {
     common::data(&file, &format!("target = 'y'; {settings}"))
 }
 
-/// Checks that what was found is described so.
-#[track_caller]
-fn tells(data: &DataTask, parts: &[&str]) {
-    says(&data.describe().join("\n"), parts);
+/// What is said of what was found.
+fn tells(data: &DataTask) -> String {
+    data.describe().join("\n")
 }
 
 /// `rows` rows of time, another number, and the number itself: a wave around a rising line.
@@ -58,16 +57,13 @@ fn a_forecast_is_scored_against_the_last_value() {
     // 80 rows of the test: windows of 48 leave 32 of them, those of 64 too few.
     assert_eq!(task.test_lengths(), [16, 32, 48]);
     assert!(data.labels().is_empty());
-    tells(
-        &data,
-        &[
-            "400 rows of a series",
-            "the next number of `y`",
-            "the first 320 rows to train on, in windows of 16 to 32; the last 80 are the test",
-            "32 rows are predicted in the test, from windows of 16, 32, 48 rows; the test is too short",
-            "the mean absolute error of repeating the last value",
-        ],
-    );
+    tells(&data).says_all(&[
+        "400 rows of a series",
+        "the next number of `y`",
+        "the first 320 rows to train on, in windows of 16 to 32; the last 80 are the test",
+        "32 rows are predicted in the test, from windows of 16, 32, 48 rows; the test is too short",
+        "the mean absolute error of repeating the last value",
+    ]);
     let y: Vec<f64> = text
         .lines()
         .skip(1)
@@ -171,7 +167,7 @@ fn a_study_of_a_series_from_end_to_end() {
     let says_it = |row: &str| row.split(',').any(|cell| cell == "error in y");
     assert!(table.lines().skip(1).all(says_it), "{table}");
     let plan = fs::read_to_string(folder.path().join("study/study.toml")).unwrap();
-    says(&plan, &["target = \"y\"", "time = \"t\""]);
+    plan.says_all(&["target = \"y\"", "time = \"t\""]);
     fs::remove_file(folder.path().join("series.csv")).unwrap();
     run("compare --out study --quiet");
     // The page can be made again from what is there.
@@ -199,15 +195,12 @@ fn the_time_and_the_window_of_a_short_series_are_found() {
         let data = read(&text, "").unwrap();
         let window =
             "the longest window of the training has 20 rows, a seventh of so short a series";
-        tells(&data, &[&found, window]);
+        tells(&data).says_all(&[&found, window]);
         assert!(data.task().has_times());
         assert_eq!(data.task().vector_width(), Some(1));
         // A length that is named stays.
         let wrong = read(&text, "max_len = 64").unwrap_err();
-        says(
-            &wrong,
-            &["too few for windows of 64: they take at least 222"],
-        );
+        wrong.says("too few for windows of 64: they take at least 222");
     }
     // A line at the end that says where the numbers are from is the one bad line.
     let wrong = read(&of(month, "Source: the office,\n"), "").unwrap_err();
@@ -216,9 +209,8 @@ fn the_time_and_the_window_of_a_short_series_are_found() {
     let two = (0..144).map(|row| format!("{row},{},{}\n", 5 * row, row * row % 17));
     let two = format!("t,u,y\n{}", two.collect::<String>());
     let wrong = read(&two, "").unwrap_err();
-    says(
-        &wrong,
-        &["the cells of `t` and of `u` rise by equal steps; say which are the times with --time"],
+    wrong.says(
+        "the cells of `t` and of `u` rise by equal steps; say which are the times with --time",
     );
     let chosen = read(&two, TIMED).unwrap();
     assert_eq!(chosen.task().vector_width(), Some(2));
@@ -234,13 +226,10 @@ fn the_series_of_the_laboratory_is_a_task() {
     let small = "--d-model 16 --heads 2 --layers 1 --steps 2";
     let flags = "--details --tasks co2 --schemes none,rotary,learned --seeds 1, --out study";
     let (table, _) = run(&format!("compare {flags} {small}"));
-    says(
-        &table,
-        &[
-            "co2 (real data: the next month's mean of carbon dioxide in the air; 2 steps)",
-            "tested on 200 sequences inside and 200 beyond",
-        ],
-    );
+    table.says_all(&[
+        "co2 (real data: the next month's mean of carbon dioxide in the air; 2 steps)",
+        "tested on 200 sequences inside and 200 beyond",
+    ]);
     assert!(table.contains("average"), "the unit: {table}");
     let floors = common::column(&folder.path().join("study"), "floor", |_| true);
     assert_eq!(floors.len(), 3 * 4, "{floors:?}");

@@ -27,7 +27,7 @@ fn a_number_that_f32_cannot_hold_is_refused_with_its_row_and_column() {
     }
     let far = with(400, "1e308,3,0.5").replace("\n0,", "\n-1e308,");
     let error = read(&far, TIMED).unwrap_err();
-    says(&error, &["-1e308 to 1e308 are too far apart"]);
+    error.says("-1e308 to 1e308 are too far apart");
     // What f32 holds is read.
     assert!(read(&with(390, "390,1e30,0.5"), "").is_ok());
 }
@@ -100,30 +100,23 @@ fn times_are_positions_in_units_of_the_middle_step() {
 
 #[test]
 fn what_is_missing_or_out_of_order_is_named_by_its_line() {
-    for (row, said) in [
-        ("9,1,", "line 11: `y` is missing"),
-        ("9,,0.5", "line 11: `x` is missing"),
-        ("9,1,NA", "line 11: `y` is missing: it is `NA`"),
-        (
-            "9,one,0.5",
-            "line 11: `x` is `one`, and series are made of numbers",
-        ),
-        ("8,1,0.5", "line 11: the time `8` is that of the row before"),
-        (
-            "7,1,0.5",
-            "line 11: the time `7` lies before that of the row before",
-        ),
-        (
-            "soon,1,0.5",
-            "line 11: `t` is `soon`, and the other times are numbers",
-        ),
-        ("9,1,0.5,4", "line 11: 4 fields"),
-    ] {
+    for [row, said] in common::rows(
+        "
+        9,1,       | line 11: `y` is missing
+        9,,0.5     | line 11: `x` is missing
+        9,1,NA     | line 11: `y` is missing: it is `NA`
+        9,one,0.5  | line 11: `x` is `one`, and series are made of numbers
+        8,1,0.5    | line 11: the time `8` is that of the row before
+        7,1,0.5    | line 11: the time `7` lies before that of the row before
+        soon,1,0.5 | line 11: `t` is `soon`, and the other times are numbers
+        9,1,0.5,4  | line 11: 4 fields
+        ",
+    ) {
         let text = with(10, row);
         let message = read(&text, TIMED).unwrap_err();
-        says(&message, &[said, "--skip-bad 1"]);
+        message.says_all(&[said, "--skip-bad 1"]);
         let data = read(&text, &format!("{TIMED}; skip_bad = 1")).unwrap();
-        tells(&data, &["399 rows", "lines left out: 1, such as line 11"]);
+        tells(&data).says_all(&["399 rows", "lines left out: 1, such as line 11"]);
     }
 }
 
@@ -138,7 +131,7 @@ fn what_cannot_be_a_series_is_refused() {
         ("train_length = 16", "--train-length is not about"),
         ("max_len = 1", "--max-len is 1"),
     ] {
-        says(&read(&text, settings).unwrap_err(), &[said]);
+        read(&text, settings).unwrap_err().says(said);
     }
     let (_folder, file) = table(&text);
     let no_column = "--target names `z`, and there is no such column";
@@ -147,9 +140,9 @@ fn what_cannot_be_a_series_is_refused() {
         ("", "`label`"),
         (TIMED, "--time is about series"),
     ] {
-        says(&common::data(&file, settings).unwrap_err(), &[said]);
+        common::data(&file, settings).unwrap_err().says(said);
     }
     let flat = "y\n".to_string() + &"3\n".repeat(400);
     let message = read(&flat, "").unwrap_err();
-    says(&message, &["does not change in the test"]);
+    message.says("does not change in the test");
 }

@@ -6,14 +6,10 @@ use super::*;
 fn the_program_says_where_it_is_and_ends_on_ctrl_c() {
     let folder = tempfile::tempdir().unwrap();
     let mut serve = common::lab();
-    serve
-        .args(["serve", "--port", "0"])
-        .current_dir(folder.path());
-    let (child, said, port) = begun(&mut serve);
-    assert!(
-        said.starts_with(&format!("http://127.0.0.1:{port}/")),
-        "{said}"
-    );
+    serve.args(["serve", "--port", "0"]);
+    let (child, said, port) = begun(serve.current_dir(folder.path()));
+    let address = format!("http://127.0.0.1:{port}/");
+    assert!(said.starts_with(&address), "{said}");
     assert_eq!(ask_without(port, "GET /", "").status, 403);
     let token = know(port, said.split(' ').next().unwrap());
     assert_eq!((token.len(), said.lines().count()), (32, 1), "{said}");
@@ -21,10 +17,8 @@ fn the_program_says_where_it_is_and_ends_on_ctrl_c() {
     assert_eq!(get(port, "/api/study").json()["state"], "none");
 
     // A second one at the same port.
-    let (code, _, stderr) =
-        common::ended(common::lab().args(["serve", "--port", &port.to_string()]));
-    assert_eq!(code, 2, "{stderr}");
-    says(&stderr, &[&format!("port {port} is in use"), "--port"]);
+    let again = common::run_in(folder.path(), &format!("serve --port {port}"));
+    common::failed(again, 2).says_all(&[&format!("port {port} is in use"), "--port"]);
 
     ends_on_ctrl_c(child);
     assert!(listing(folder.path()).is_empty(), "nothing is written");
@@ -54,22 +48,15 @@ fn ends_on_ctrl_c(mut child: Child) {
     let start = Instant::now();
     common::send("-INT", &child.id().to_string());
     assert_eq!(common::end_of(&mut child, 30), Some(0));
-    assert!(
-        start.elapsed() < Duration::from_secs(3),
-        "{:?}",
-        start.elapsed()
-    );
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(3), "{took:?}");
 }
 
 /// A request that is sent, and whose answer is still to be read.
 fn asked(port: u16, target: &str) -> TcpStream {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    let cookie = served::cookie(port);
-    write!(
-        stream,
-        "GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{cookie}\r\n"
-    )
-    .unwrap();
+    let headers = format!("Host: 127.0.0.1:{port}\r\n{}", served::cookie(port));
+    write!(stream, "GET {target} HTTP/1.1\r\n{headers}\r\n").unwrap();
     stream
 }
 
@@ -79,10 +66,8 @@ fn used(child: &Child) -> f64 {
     let text = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
     let (_, behind_the_name) = text.rsplit_once(')').unwrap();
     let ticks = behind_the_name.split_whitespace().skip(11).take(2);
-    ticks
-        .map(|ticks| ticks.parse::<f64>().unwrap())
-        .sum::<f64>()
-        / 100.0
+    let ticks = ticks.map(|ticks| ticks.parse::<f64>().unwrap());
+    ticks.sum::<f64>() / 100.0
 }
 
 #[cfg(target_os = "linux")]
@@ -105,11 +90,7 @@ fn work_ends_with_its_client_and_with_the_server() {
     let (child, port) = started(&out);
     let client = asked(port, "/api/study");
     // A busy machine gives it little of a second.
-    let start = Instant::now();
-    while used(&child) < 0.2 {
-        assert!(start.elapsed() < Duration::from_secs(60), "it does nothing");
-        thread::sleep(Duration::from_millis(50));
-    }
+    common::wait_until(|| used(&child) >= 0.2, "it does nothing");
     drop(client);
     thread::sleep(Duration::from_secs(3));
     let before = used(&child);

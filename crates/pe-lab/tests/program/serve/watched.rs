@@ -11,7 +11,7 @@ fn a_study_is_shown_as_it_is_and_left_as_it_is() {
         let said = now();
         assert_eq!(said["state"], "missing");
         let message = said["message"].as_str().unwrap();
-        says(message, &[out.to_str().unwrap()]);
+        message.says(out.to_str().unwrap());
         fs::create_dir(&out).unwrap();
         assert_eq!(now()["state"], "no_study");
         study(&out);
@@ -53,12 +53,10 @@ fn a_study_is_shown_as_it_is_and_left_as_it_is() {
         }
         assert_eq!(compared, 16);
         let report = get(port, "/report");
-        assert_eq!(
-            (report.status, &report.body),
-            (200, &fs::read(out.join("report.html")).unwrap())
-        );
+        let page = fs::read(out.join("report.html")).unwrap();
+        assert_eq!((report.status, &report.body), (200, &page));
         let policy = "Content-Security-Policy: sandbox allow-scripts; default-src 'none';";
-        says(&report.head, &[policy]);
+        report.head.says(policy);
         assert_eq!(listing(&out), before);
 
         // One trial not begun, one begun, one failed, one damaged, one of another trial.
@@ -84,10 +82,8 @@ fn a_study_is_shown_as_it_is_and_left_as_it_is() {
         };
         assert_eq!(state("reverse-none-1").0, "waiting");
         assert_eq!(state("reverse-none-2").0, "begun");
-        assert_eq!(
-            state("reverse-learned-1"),
-            ("failed".into(), "the disk is full".into())
-        );
+        let failed = ("failed".into(), "the disk is full".into());
+        assert_eq!(state("reverse-learned-1"), failed);
         assert!(state("majority-none-1").1.contains("cannot be read"));
         assert!(state("majority-learned-2").1.contains("another trial"));
         assert_eq!(counts.map(|of| said[of].as_u64().unwrap()), [8, 3, 3, 1]);
@@ -123,7 +119,7 @@ fn the_curve_of_a_training_is_shown_while_it_runs() {
     };
     serving(Some(&out), |port| {
         let trial = || get(port, "/api/study").json()["trials"][0].clone();
-        let mut first = running().spawn().unwrap();
+        let first = running().spawn().unwrap();
         let start = Instant::now();
         let seen = loop {
             let now = trial();
@@ -135,26 +131,18 @@ fn the_curve_of_a_training_is_shown_while_it_runs() {
             thread::sleep(Duration::from_millis(20));
         };
         assert_eq!((seen[0].0, seen[1].0), (0, 50), "{seen:?}");
-        assert!(
-            seen[..2].iter().all(|point| point.1.is_finite()),
-            "{seen:?}"
-        );
-        first.kill().unwrap();
-        first.wait().unwrap();
+        let is_finite = seen[..2].iter().all(|point| point.1.is_finite());
+        assert!(is_finite, "{seen:?}");
+        common::kill(first);
         // What a kill leaves is removed when the study goes on, also where it is damaged.
         fs::write(&curve, "[{").unwrap();
-        assert_eq!(
-            (trial()["state"].as_str(), of(&trial())),
-            (Some("begun"), vec![])
-        );
+        assert_eq!(trial()["state"], "begun");
+        assert_eq!(of(&trial()), []);
         succeeds(&mut running());
         let done = trial();
         assert_eq!(done["state"], "done");
-        assert_eq!(
-            of(&done)[..seen.len()],
-            seen[..],
-            "the same numbers as before"
-        );
+        // The same numbers as before, and more.
+        assert_eq!(of(&done)[..seen.len()], seen[..]);
         assert!(of(&done).len() > seen.len());
         assert!(!curve.exists());
         // A trial that was killed long ago, and a study that is only claimed.
@@ -167,10 +155,7 @@ fn the_curve_of_a_training_is_shown_while_it_runs() {
 #[test]
 fn nothing_outside_of_the_folder_is_read() {
     let folder = tempfile::tempdir().unwrap();
-    let (out, outside) = (
-        folder.path().join("study"),
-        folder.path().join("outside.html"),
-    );
+    let [out, outside] = ["study", "outside.html"].map(|name| folder.path().join(name));
     fs::create_dir(&out).unwrap();
     fs::write(&outside, "secret").unwrap();
     serving(Some(&out), |port| {
@@ -178,18 +163,14 @@ fn nothing_outside_of_the_folder_is_read() {
         std::os::unix::fs::symlink(&outside, out.join("study.json")).unwrap();
         let report = get(port, "/report");
         assert_eq!(report.status, 404);
-        says(&report.text(), &["it is no file but a link"]);
+        report.text().says("it is no file but a link");
         let said = get(port, "/api/study").json();
         assert_eq!(said["state"], "damaged");
         let message = said["message"].as_str().unwrap();
-        says(message, &["it is no file but a link"]);
+        message.says("it is no file but a link");
         // A pipe would keep a reader waiting for ever, and a large file would fill the memory.
         fs::remove_file(out.join("report.html")).unwrap();
-        let pipe = std::process::Command::new("mkfifo")
-            .arg(out.join("report.html"))
-            .status()
-            .unwrap();
-        assert!(pipe.success());
+        common::pipe(&out.join("report.html"));
         assert_eq!(get(port, "/report").status, 404);
         fs::remove_file(out.join("report.html")).unwrap();
         let large = fs::File::create(out.join("report.html")).unwrap();
@@ -206,14 +187,12 @@ fn a_study_of_too_many_trials_is_not_shown() {
     serving(Some(&out), |port| {
         plan_seeds(&out, 5_000);
         let answer = get(port, "/api/study").json();
-        assert_eq!(
-            (&answer["state"], &answer["planned"]),
-            (&"study".into(), &20_000.into())
-        );
+        assert_eq!(answer["state"], "study");
+        assert_eq!(answer["planned"], 20_000);
         plan_seeds(&out, 5_001);
         let answer = get(port, "/api/study").json();
         assert_eq!(answer["state"], "damaged");
         let said = answer["message"].as_str().unwrap();
-        says(said, &["20,004 trials", "at most 20,000"]);
+        said.says_all(&["20,004 trials", "at most 20,000"]);
     });
 }

@@ -7,10 +7,8 @@ use crate::run::Measures;
 fn a_training_within_the_warm_up_is_too_short_to_tell() {
     let mut study = study(&[("a", HIGH), ("b", LOW)]);
     study.spec.recipe.warmup_steps = 1_500;
-    begins(
-        &verdict(&study)[0],
-        "Too short to tell: every training ended within 1500 steps, the warm-up of a longer training,",
-    );
+    let short = "Too short to tell: every training ended within 1500 steps, the warm-up of a longer training,";
+    begins(&verdict(&study)[0], short);
     study.spec.recipe.warmup_steps = 1_499;
     assert!(!verdict(&study)[0].contains("Too short"));
 }
@@ -23,10 +21,9 @@ fn a_failed_training_scores_the_floor_and_the_leader_loses_by_it() {
     });
     let said = verdict(&study.fail("mine", "a", 3, "diverged"));
     // a: 0.91 but for one run at 0, so its mean is 0.819 and its spread is large.
-    begins(
-        &said[0],
-        "On held-out data: a is best of the two on the mean over mine and yours (nearest: b, +0.32",
-    );
+    let best =
+        "On held-out data: a is best of the two on the mean over mine and yours (nearest: b, +0.32";
+    begins(&said[0], best);
     assert_eq!(
         said[1],
         "1 of 20 trainings failed: a on mine (seed 3). A failed training scores the floor, or the \
@@ -70,10 +67,9 @@ fn what_had_not_converged_is_said_first() {
     verdict(&study)[0].says("a is best"); // two runs of five
     fall(study.measures("mine", "b", 5));
     let said = verdict(&study);
-    begins(
-        &said[0],
-        "This ranks speed of learning at 1500 steps: b on mine (seeds 2, 4, 5) had not converged",
-    );
+    let speed =
+        "This ranks speed of learning at 1500 steps: b on mine (seeds 2, 4, 5) had not converged";
+    begins(&said[0], speed);
     said[1].says("a is best");
 }
 
@@ -131,9 +127,7 @@ fn a_study_of_both_says_which_tasks_went_on() {
     begins(&verdict(&study)[0], "On y: Trainings went on");
     fall(study.measures("x", "a", 1));
     let said = verdict(&study);
-    begins(
-        &said[0],
-        "This ranks speed of learning at 1500 steps: a on x (every seed)",
-    );
+    let speed = "This ranks speed of learning at 1500 steps: a on x (every seed)";
+    begins(&said[0], speed);
     begins(&said[1], "On y: Trainings");
 }
