@@ -467,29 +467,6 @@ mod tests {
     }
 
     /// Tables with `;` between their lines, each with the line that is named and what is said of it.
-<<<<<<< HEAD
-    const WRONG: &str = "\
-        scheme,task,seed,score;a,x,1,0.5;a,x,1.5,0.5 => line 3: => the seed is `1.5`
-        scheme,task,seed,score;a,x,-1,0.5 => line 2: => the seed is `-1`
-        scheme,task,seed,score;a,x,1,87.3 => line 2: => the score is `87.3`, above 1
-        scheme,task,seed,score;a,x,1,nan => line 2: => the score is `nan`
-        scheme,task,seed,score;a,x,1,inf => line 2: => the score is `inf`
-        scheme,task,seed,score;a,x,1, => line 2: => the score is empty
-        scheme,task,seed,score,Score;a,x,1,0.5,0.4 => line 1 => names the column `score` twice
-        scheme,task,seed,score;a,x,1,good => line 2: => the score is `good`
-        scheme,task,seed,score;,x,1,0.5 => line 2: => the scheme is empty
-        scheme,task,seed,score;a,,1,0.5 => line 2: => the task is empty
-        scheme,task,seed,score;a,x,1 => line: 2 => fields
-        scheme,task,seed,score;a,x,1,0.5;;a,x,1,0.5 => line 4: => has a score on line 2 already
-        scheme,task,seed,score; =>  => no row below the names
-        scheme,task,seed,score,length,part;a,x,1,0.5,0,inside => line 2: => the length is `0`
-        scheme,task,seed,score,length,part;a,x,1,0.5,10,middle => line 2: => the part is `middle`
-        scheme,task,seed,score,length,part;a,x,1,0.5,10, => line 2: => the part is ``
-        scheme,task,seed,score,length,part;a,x,1,0.5,10,inside;b,x,1,0.5,,inside => line 3: => as that on line 2, have none
-        scheme,task,seed,score,length,part;a,x,1,0.5,10,inside;b,x,1,0.5,10,beyond => line 3: => on another, line 2
-        scheme,tasks,seed,score;a,x,1,0.5 => line 1 => no column `task`, but `scheme, tasks, seed, score`;
-        ; =>  => no column `scheme`";
-=======
     const WRONG: &str = "
         scheme,task,seed,score;a,x,1,0.5;a,x,1.5,0.5 | line 3: | the seed is `1.5`
         scheme,task,seed,score;a,x,-1,0.5 | line 2: | the seed is `-1`
@@ -497,6 +474,7 @@ mod tests {
         scheme,task,seed,score;a,x,1,nan | line 2: | the score is `nan`
         scheme,task,seed,score;a,x,1,inf | line 2: | the score is `inf`
         scheme,task,seed,score;a,x,1, | line 2: | the score is empty
+        scheme,task,seed,score,Score;a,x,1,0.5,0.4 | line 1 | names the column `score` twice
         scheme,task,seed,score;a,x,1,good | line 2: | the score is `good`
         scheme,task,seed,score;,x,1,0.5 | line 2: | the scheme is empty
         scheme,task,seed,score;a,,1,0.5 | line 2: | the task is empty
@@ -510,7 +488,6 @@ mod tests {
         scheme,task,seed,score,length,part;a,x,1,0.5,10,inside;b,x,1,0.5,10,beyond | line 3: | on another, line 2
         scheme,tasks,seed,score;a,x,1,0.5 | line 1 | no column `task`, but `scheme, tasks, seed, score`;
         ; |  | no column `scheme`";
->>>>>>> hb
 
     #[test]
     fn what_is_wrong_is_told_with_its_line() {
