@@ -60,9 +60,10 @@ pub(super) fn labelled(
             described = description;
         }
     }
-    described.push(format!(
+    let all = format!(
         "{folds} folds, each a task of its own that holds out other rows; what is said here of training and \
          test is fold 1"
-    ));
+    );
+    described.insert(0, all);
     Ok((tasks, described))
 }

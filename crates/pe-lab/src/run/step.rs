@@ -1,14 +1,14 @@
-//! The memory that a training step of a language model takes at least, known before it is run.
+//! The memory that a training takes at least, known before it is run.
 
 use std::collections::BTreeSet;
 
-use crate::ask::{Tasks, TrialSpec};
+use crate::ask::{ENCODER, ModelSpec, Tasks, TrialSpec};
 use crate::device;
 use crate::error::LabError;
 use crate::grouped::grouped;
 
-/// Refuses trials of a study on a vocabulary that is too large for the memory that is free, with `jobs` of them at a time. A graphics
-/// card has memory of its own, and is not asked.
+/// Refuses trials of a study whose model or vocabulary is too large for the memory that is free, with `jobs` of them at a time. A
+/// graphics card has memory of its own, and is not asked.
 ///
 /// # Errors
 ///
@@ -20,9 +20,14 @@ pub fn check_room(trials: &[TrialSpec], tasks: &Tasks, jobs: usize) -> Result<()
     // Trials of a task differ in nothing that counts here, and to look a task up may take long.
     let mut seen = BTreeSet::new();
     for trial in trials.iter().filter(|trial| seen.insert(&trial.task)) {
+        if device::lookup(&trial.device)?.kind != device::Kind::Cpu {
+            continue;
+        }
+        if trial.model.network == ENCODER {
+            check_model(&trial.model, jobs, free).map_err(LabError::Usage)?;
+        }
         let task = tasks.get(&trial.task)?;
-        let is_on_processor = device::lookup(&trial.device)?.kind == device::Kind::Cpu;
-        if let Some(language) = task.language().filter(|_| is_on_processor) {
+        if let Some(language) = task.language() {
             let sizes = [
                 trial.recipe.batch_size,
                 language.train_length(),
@@ -32,6 +37,27 @@ pub fn check_room(trials: &[TrialSpec], tasks: &Tasks, jobs: usize) -> Result<()
         }
     }
     Ok(())
+}
+
+/// Refuses models whose layers take more than the `free` bytes: their weights, the gradients of these, and two averages of Adam for each.
+fn check_model(model: &ModelSpec, jobs: usize, free: usize) -> Result<(), String> {
+    let (width, layers) = (model.d_model, model.layers);
+    let attention = width.saturating_mul(4);
+    let each = attention.saturating_add(model.d_ff.saturating_mul(2));
+    let weights = each.saturating_mul(width).saturating_mul(layers);
+    let needed = weights.saturating_mul(4 * size_of::<f32>());
+    let needed = needed.saturating_mul(jobs);
+    let shown = |number| grouped(number, ',');
+    match needed <= free {
+        true => Ok(()),
+        false => Err(format!(
+            "the layers take at least {} bytes of memory, and {} are free: {} weights, with a gradient and two averages of Adam \
+             for each, in {jobs} trials at a time. Take a smaller --d-model, --d-ff, --layers or --jobs",
+            shown(needed),
+            shown(free),
+            shown(weights)
+        )),
+    }
 }
 
 /// Refuses steps that take more than the `free` bytes. The scores of a step are computed for each entry of the vocabulary, at each
@@ -68,6 +94,19 @@ fn check(
 mod tests {
     use super::*;
     use crate::data::testing::Says;
+
+    #[test]
+    fn a_model_is_refused_where_its_weights_do_not_fit() {
+        let model = ModelSpec::default();
+        // Two layers of 4 · 64² + 2 · 64 · d_ff weights, four numbers for each.
+        let needed = 2 * (4 * 64 * 64 + 2 * 64 * model.d_ff) * 16;
+        assert_eq!(check_model(&model, 1, needed), Ok(()));
+        assert!(check_model(&model, 2, needed).is_err());
+        let said = check_model(&model, 1, needed - 1).unwrap_err();
+        said.says("a smaller --d-model, --d-ff, --layers or --jobs");
+        let d_ff = usize::MAX;
+        assert!(check_model(&ModelSpec { d_ff, ..model }, 1, needed).is_err());
+    }
 
     #[test]
     fn a_vocabulary_is_refused_where_its_scores_do_not_fit() {

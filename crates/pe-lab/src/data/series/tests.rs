@@ -77,18 +77,18 @@ fn a_dash_among_numbers_makes_no_classes() {
     data.says("`y` holds fewer numbers than words, such as `a` in line 2");
     // A class of the test alone is told, and where most rows of the test have one, there is nothing to learn.
     let late = |from: usize| {
-        target(|row| {
+        let names = |row: usize| {
             if row < from {
-                ["a", "b"][row % 2]
+                ["a", "b"]
             } else {
-                "new"
+                ["new", "odd"]
             }
-            .into()
-        })
+        };
+        target(|row| names(row)[row % 2].to_string())
     };
     let data = read(&late(290), "").unwrap();
     data.says("10 of the 60 rows of the test are of a class that no row before the test has, such as `new`");
-    let wrong = read(&late(248), "").unwrap_err();
+    let wrong = read(&late(246), "").unwrap_err();
     wrong.says("such as `new`, so no model can have learned it");
     // A column that is no series at all.
     let words = target(|row| format!("{row}")).replace("x;y\n0;", "x;y\none;");
