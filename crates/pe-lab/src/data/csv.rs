@@ -48,13 +48,12 @@ struct Layout<'a> {
 /// tokens; [`Problem::TooManyRows`].
 pub(super) fn read(
     text: &str,
-    reading: &Reading,
     delimiter: Option<char>,
-    labels: Labels,
     rows: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
+    let reading = &rows.reading.clone();
     let sheet = Sheet::of(text, reading, Form::Table(delimiter))?;
-    let mut layout = Layout::of(&sheet, reading, labels)?;
+    let mut layout = Layout::of(&sheet, reading, rows.labels_are)?;
     if reading.tokens.is_none() {
         layout.kind = rows.settle(layout.kind);
     } else if layout.kind == TokenKind::Numbers {
@@ -82,7 +81,7 @@ pub(super) fn read(
         };
         let group = layout.group.map(|group| record.get(group).unwrap_or(""));
         let tokens = layout.tokens_of(record);
-        rows.take(line, labels.of(label.as_deref()), group, tokens)
+        rows.take(line, label.as_deref(), group, tokens)
     })?;
     Ok(notes)
 }

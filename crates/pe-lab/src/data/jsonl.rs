@@ -36,12 +36,8 @@ const NAMED: usize = 8;
 /// # Errors
 ///
 /// [`Problem::Reading`] for a setting that is for tables, [`Problem::TooManyRows`].
-pub(super) fn read(
-    text: &str,
-    reading: &Reading,
-    labels: Labels,
-    rows: &mut Collector,
-) -> Result<Vec<String>, Problem> {
+pub(super) fn read(text: &str, rows: &mut Collector) -> Result<Vec<String>, Problem> {
+    let reading = &rows.reading.clone();
     let keys = Keys::of(reading)?;
     let example = match reading.is_answer() {
         true => EXAMPLE_OF_ANSWERS,
@@ -63,7 +59,7 @@ pub(super) fn read(
     }
     let (mut used, mut unread) = (BTreeSet::new(), BTreeSet::new());
     for (line, text) in lines(text) {
-        let found = match keys.found(text, labels, kind, example) {
+        let found = match keys.found(text, rows.labels_are, kind, example) {
             Ok(found) => found,
             Err(what) => {
                 rows.reject(line, || what);
@@ -81,8 +77,8 @@ pub(super) fn read(
         if unread.len() < 1000 {
             unread.extend(found.others);
         }
-        let label = labels.of(found.label.as_deref());
-        rows.take(line, label, found.group.as_deref(), tokens)?;
+        let (label, group) = (found.label.as_deref(), found.group.as_deref());
+        rows.take(line, label, group, tokens)?;
     }
     Ok(describe(&keys, reading, kind, &used, &unread))
 }

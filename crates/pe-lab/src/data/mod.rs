@@ -115,7 +115,7 @@ pub use spec::{DataSpec, FileSpec, Known, Source, digest, digest_of};
 pub use task::{DataTask, is_own};
 
 use crate::task::{Language, NextToken, Sample, Task};
-use class_table::ClassTable;
+
 use error::of;
 use folds::labelled;
 use labelled::Labelled;
@@ -205,18 +205,14 @@ fn of_rows(
     spec: &mut DataSpec,
 ) -> Result<(Vec<Arc<Labelled>>, Vec<String>), DataError> {
     let (file, test, reading) = (&source.file, &source.test, &source.reading);
-    let mut collector = Collector::new(reading);
-    let (format, needed) = (spec.format, Labels::Needed);
+    let mut collector = Collector::new(reading, Labels::Needed);
     let table = source.labels.as_ref().map(|file| source.entry(file));
-    let table = classes(table.as_ref(), format, reading).map_err(of(file))?;
-    let table = table.as_ref();
-    let notes = rows_of(file, format, text, reading, needed, table, &mut collector);
-    let mut notes = notes.map_err(of(file))?;
+    collector.classes = classes(table.as_ref(), spec.format, reading).map_err(of(file))?;
+    let mut notes = rows_of(file, spec.format, text, &mut collector).map_err(of(file))?;
     let in_file = collector.len();
     if let Some(test) = test {
         let (format, kept, text) = open(&source.entry(test), reading).map_err(of(test))?;
-        let more = rows_of(test, format, &text, reading, needed, table, &mut collector);
-        let more = more.map_err(of(test))?;
+        let more = rows_of(test, format, &text, &mut collector).map_err(of(test))?;
         notes.push(format!(
             "tested on the rows of {}{}",
             kept.file,
@@ -229,7 +225,7 @@ fn of_rows(
         notes.extend(more.into_iter().map(said));
         spec.test = Some(kept);
     }
-    notes.extend(table.map_or(Vec::new(), ClassTable::describe));
+    notes.extend(collector.classes.iter().flat_map(|table| table.describe()));
     if let Some(file) = &source.labels {
         spec.labels = Some(spec_of(source, file).map_err(of(file))?);
     }

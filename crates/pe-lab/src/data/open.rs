@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
+use std::rc::Rc;
 
 use super::class_table::ClassTable;
 use super::error::Problem;
@@ -10,7 +11,7 @@ use super::format::{Format, delimiter, is_columnar, is_json_lines, is_text_by_fl
 use super::limits::MAX_BYTES;
 use super::reading::{Reading, TokenKind};
 use super::records::check_lines;
-use super::rows::{Collector, Labels};
+use super::rows::Collector;
 use super::series::read_long;
 use super::sheet::Form;
 use super::spec::{FileSpec, name_of};
@@ -167,7 +168,7 @@ pub(super) fn classes(
     labels: Option<&Entry>,
     format: Format,
     reading: &Reading,
-) -> Result<Option<ClassTable>, Problem> {
+) -> Result<Option<Rc<ClassTable>>, Problem> {
     let Some(file) = labels else { return Ok(None) };
     let has_ids = format == Format::Fasta || reading.id.is_some();
     if !has_ids {
@@ -184,7 +185,7 @@ pub(super) fn classes(
         check_lines(&text)?;
         ClassTable::read(name_of(file), &text)
     });
-    Ok(Some(table.map_err(about)?))
+    Ok(Some(Rc::new(table.map_err(about)?)))
 }
 
 /// Reads the rows of a file, and returns in words how.
@@ -192,28 +193,20 @@ pub(super) fn rows_of(
     path: &Path,
     format: Format,
     text: &str,
-    reading: &Reading,
-    labels: Labels,
-    classes: Option<&ClassTable>,
-    collector: &mut Collector,
+    rows: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
     // Tables and long ones check their lines where they find their columns.
     let lines = || check_lines(text).map(|()| text);
     let mut notes = match format {
-        Format::Csv | Format::JsonLines if reading.id.is_some() => read_long(
-            text,
-            reading,
-            Form::of(path, text),
-            labels,
-            classes,
-            collector,
-        )?,
-        Format::JsonLines => jsonl::read(lines()?, reading, labels, collector)?,
-        Format::Ts => ts::read(lines()?, labels, collector)?,
-        Format::Arff => arff::read(lines()?, labels, collector)?,
-        Format::Fasta => fasta::read(lines()?, labels, classes, collector)?,
-        _ => csv::read(text, reading, delimiter(path), labels, collector)?,
+        Format::Csv | Format::JsonLines if rows.reading.id.is_some() => {
+            read_long(text, Form::of(path, text), rows)?
+        }
+        Format::JsonLines => jsonl::read(lines()?, rows)?,
+        Format::Ts => ts::read(lines()?, rows)?,
+        Format::Arff => arff::read(lines()?, rows)?,
+        Format::Fasta => fasta::read(lines()?, rows)?,
+        _ => csv::read(text, delimiter(path), rows)?,
     };
-    notes.extend(collector.end_file(reading.skip_bad)?);
+    notes.extend(rows.end_file()?);
     Ok(notes)
 }

@@ -1,7 +1,9 @@
 //! Collects labelled token sequences, and the rows that cannot be used.
 
 use std::borrow::Cow;
+use std::rc::Rc;
 
+use super::class_table::ClassTable;
 use super::error::Problem;
 use super::header::list;
 use super::limits::{MAX_CHARACTERS, MAX_ROWS, MAX_TOKENS, MAX_WORDS};
@@ -80,9 +82,10 @@ impl Rows {
 }
 
 /// Whether every row has a label.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Labels {
     /// A row without one cannot be used.
+    #[default]
     Needed,
     /// Rows are to be predicted: the label of one that has none is [`UNLABELLED`].
     IfAny,
@@ -158,6 +161,11 @@ impl Tokens {
 /// One collector reads one file after the other: first the rows, then those of a test file.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
+    /// How rows are read. What is predicted is `None` there if labels say it themselves, by being numbers or not.
+    pub reading: Reading,
+    pub labels_are: Labels,
+    /// The classes of rows by their ids, where they are in a table of their own.
+    pub classes: Option<Rc<ClassTable>>,
     rows: Vec<Row>,
     words: Numbered,
     labels: Numbered,
@@ -166,16 +174,10 @@ pub(super) struct Collector {
     untaken: Untaken,
     /// The rows of the files before.
     before: usize,
-    /// Longer sequences are cut after this many tokens.
-    max_len: Option<usize>,
     /// What a token of a label is, where labels are answers that are written.
     written: Option<TokenKind>,
     /// Where tokens are numbers: how many each has.
     channels: Option<usize>,
-    /// How many steps of numbers make a token, if it is not one.
-    patch: Option<usize>,
-    /// What is predicted. `None` if labels say it themselves, by being numbers or not.
-    objective: Option<Objective>,
     /// The columns that the numbers of tokens are from, where those of all files have to be the same.
     columns: Option<Vec<String>>,
     /// The times of the rows, where they have any.
@@ -185,11 +187,10 @@ pub(super) struct Collector {
 
 impl Collector {
     /// Cuts sequences, joins steps of numbers and takes labels as a person said.
-    pub fn new(reading: &Reading) -> Self {
+    pub fn new(reading: &Reading, labels_are: Labels) -> Self {
         Self {
-            objective: reading.objective,
-            max_len: reading.max_len,
-            patch: reading.patch,
+            reading: reading.clone(),
+            labels_are,
             ..Self::default()
         }
     }
@@ -210,12 +211,12 @@ impl Collector {
 
     /// Takes labels for numbers to be predicted, unless a person said that they are classes.
     pub fn ask_numbers(&mut self) {
-        self.objective.get_or_insert(Objective::Number);
+        self.reading.objective.get_or_insert(Objective::Number);
     }
 
     /// Whether labels are numbers to be predicted, by what was said and not by what they look like.
     pub fn asks_numbers(&self) -> bool {
-        self.objective == Some(Objective::Number)
+        self.reading.objective == Some(Objective::Number)
     }
 
     /// [`measure`](Self::measure) of numbers from these columns.
@@ -285,7 +286,8 @@ impl Collector {
         self.untaken.reject(line, what);
     }
 
-    /// Adds a row, or notes what is wrong with it. `group` is the name of its group, where rows have groups.
+    /// Adds a row, or notes what is wrong with it. `label` is what stands where labels stand, and `group` the name of its group, where
+    /// rows have groups.
     ///
     /// # Errors
     ///
@@ -294,19 +296,20 @@ impl Collector {
     pub fn take(
         &mut self,
         line: usize,
-        label: &str,
+        label: Option<&str>,
         group: Option<&str>,
         mut tokens: Tokens,
     ) -> Result<(), Problem> {
+        let label = self.labels_are.of(label);
         let no_number = self.no_numbers(&tokens);
-        if let (Some(steps), Some(channels)) = (self.patch, self.channels) {
+        if let (Some(steps), Some(channels)) = (self.reading.patch, self.channels) {
             tokens.count = tokens.count.div_ceil(steps);
             tokens.kept = patches::joined(&tokens.kept, steps, channels);
             // A patch is read at the time of its first step.
             tokens.times = tokens.times.into_iter().step_by(steps).collect();
         }
         let whole = tokens.count;
-        if let Some(max_len) = self.max_len {
+        if let Some(max_len) = self.reading.max_len {
             tokens.kept.truncate(max_len);
             tokens.times.truncate(max_len);
             tokens.count = whole.min(max_len);
@@ -405,9 +408,10 @@ impl Collector {
     ///
     /// # Errors
     ///
-    /// [`Problem::Lines`] when more than `skip_bad` lines cannot be used.
-    pub fn end_file(&mut self, skip_bad: usize) -> Result<Vec<String>, Problem> {
-        if self.patch.is_some() && self.channels.is_none() {
+    /// [`Problem::Lines`] when more lines cannot be used than [`Reading::skip_bad`] allows.
+    pub fn end_file(&mut self) -> Result<Vec<String>, Problem> {
+        let skip_bad = self.reading.skip_bad;
+        if self.reading.patch.is_some() && self.channels.is_none() {
             return Err(Problem::Reading(
                 "--patch joins steps of numbers (or is the side of a patch of an image), and the tokens of this file are no \
                  numbers; --tokens numbers reads them as such"
@@ -419,12 +423,12 @@ impl Collector {
             return Err(untaken.problem(self.rows.len() > self.before));
         }
         self.before = self.rows.len();
-        let patches = self.patch.map(|steps| {
+        let patches = self.reading.patch.map(|steps| {
             format!(
                 "a token is a patch of {steps} steps; the last one of a series is filled with missing values"
             )
         });
-        let others = untaken.describe(self.max_len, skip_bad, self.channels.is_some());
+        let others = untaken.describe(&self.reading, self.channels.is_some());
         Ok(patches.into_iter().chain(others).collect())
     }
 
@@ -446,7 +450,7 @@ impl Collector {
             };
             labels.iter().map(&mut of).collect()
         });
-        let targets = match (&answers, self.objective) {
+        let targets = match (&answers, self.reading.objective) {
             (Some(_), _) | (None, Some(Objective::Class)) => None,
             (None, Some(Objective::Number)) => numbers::values(&labels),
             (None, _) => numbers::measured_values(&labels),
@@ -461,7 +465,7 @@ impl Collector {
             labels,
             answers,
             written: self.written,
-            channels: self.channels.map(|all| all * self.patch.unwrap_or(1)),
+            channels: (self.channels).map(|all| all * self.reading.patch.unwrap_or(1)),
         }
     }
 }

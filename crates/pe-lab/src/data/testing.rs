@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::error::{DataError, Problem};
 use super::prepared;
 use super::reading::Reading;
-use super::rows::{Collector, Rows};
+use super::rows::{Collector, Labels, Rows};
 use super::spec::Source;
 use super::task::DataTask;
 use crate::door::Entry;
@@ -55,12 +55,12 @@ pub fn load(file: &Path, text: &str) -> Result<DataTask, DataError> {
 /// The rows that a reader of one format collects with these [`settings`], and what it says of them.
 pub(super) fn collected(
     text: &str,
+    labels: Labels,
     read: impl FnOnce(&mut Collector) -> Result<Vec<String>, Problem>,
 ) -> Result<(Rows, Vec<String>), String> {
-    let reading = settings(text);
-    let mut rows = Collector::new(&reading);
+    let mut rows = Collector::new(&settings(text), labels);
     let notes = read(&mut rows).and_then(|mut notes| {
-        notes.extend(rows.end_file(reading.skip_bad)?);
+        notes.extend(rows.end_file()?);
         Ok(notes)
     });
     let notes = notes.map_err(|error| error.to_string())?;

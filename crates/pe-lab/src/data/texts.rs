@@ -97,17 +97,11 @@ fn rows_of_parts(
         skip_bad: reading.skip_bad - bad,
         ..reading.clone()
     };
-    let (form, labels) = (Format::JsonLines, Labels::Needed);
-    let (mut rows, mut notes, mut in_first) = (Collector::new(reading), Vec::new(), None);
+    let mut rows = Collector::new(&of_lines, Labels::Needed);
+    let (mut notes, mut in_first) = (Vec::new(), None);
     for part in parts {
-        let name = Path::new(&part.name);
-        let said = rows_of(name, form, &part.text, &of_lines, labels, None, &mut rows);
         // The first line says which keys were read.
-        notes.extend(
-            said.map_err(|problem| part.by_file(problem))?
-                .into_iter()
-                .skip(1),
-        );
+        notes.extend(part.rows(&mut rows)?.into_iter().skip(1));
         in_first.get_or_insert(rows.len());
     }
     Ok((rows, in_first.unwrap_or(0), notes))
@@ -153,8 +147,8 @@ fn check(source: &Source) -> Result<(), Problem> {
 /// The texts of a folder, as a study keeps them: a line for each file.
 pub(super) struct Part {
     /// The name of the file in which they are kept.
-    pub name: String,
-    pub text: String,
+    name: String,
+    text: String,
     /// The file of each line, and the folder that a person named.
     files: Vec<PathBuf>,
     root: PathBuf,
@@ -265,8 +259,14 @@ impl Part {
         self.files.iter().map(name).collect()
     }
 
+    /// Reads the texts as rows, and returns in words how.
+    pub fn rows(&self, rows: &mut Collector) -> Result<Vec<String>, Problem> {
+        let read = rows_of(Path::new(&self.name), Format::JsonLines, &self.text, rows);
+        read.map_err(|problem| self.by_file(problem))
+    }
+
     /// What is wrong with lines, said of their files.
-    pub fn by_file(&self, problem: Problem) -> Problem {
+    fn by_file(&self, problem: Problem) -> Problem {
         let Problem::Lines { count, shown, .. } = problem else {
             return problem;
         };

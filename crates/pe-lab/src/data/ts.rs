@@ -25,11 +25,8 @@ use super::times::Times;
 /// # Errors
 ///
 /// [`Problem::Series`] for a file that has no classes or no data; lines that cannot be used are noted in `rows`.
-pub(super) fn read(
-    text: &str,
-    labels: Labels,
-    rows: &mut Collector,
-) -> Result<Vec<String>, Problem> {
+pub(super) fn read(text: &str, rows: &mut Collector) -> Result<Vec<String>, Problem> {
+    let labels = rows.labels_are;
     let mut lines = (1..).zip(text.lines().map(str::trim));
     let header = Header::of(&mut lines)?;
     if !header.has_labels() && labels == Labels::Needed {
@@ -70,7 +67,7 @@ pub(super) fn read(
                 rows.measure(expected);
                 let mut tokens = steps(&channels);
                 tokens.times = times;
-                rows.take(at, labels.of(label), None, tokens)?;
+                rows.take(at, label, None, tokens)?;
             }
         }
     }
@@ -200,7 +197,7 @@ mod tests {
                        1,2,?:4,5,6:left\n-1.5,2:0,NaN:right\n";
 
     fn read_all(text: &str, labels: Labels) -> Result<(Rows, Vec<String>), String> {
-        collected("", |rows| read(text, labels, rows))
+        collected("", labels, |rows| read(text, rows))
     }
 
     fn said(text: &str) -> String {

@@ -2,6 +2,7 @@
 
 use super::error::{BadLine, Problem, SHOWN};
 use super::quote::grouped;
+use super::reading::Reading;
 
 /// How the token of an empty cell is shown.
 pub(super) const SHOWN_EMPTY: &str = "<empty>";
@@ -37,22 +38,17 @@ impl Untaken {
         }
     }
 
-    /// All of that in words, where rows are cut after `max_len` tokens, and `skip_bad` lines may be left out.
-    pub fn describe(
-        &self,
-        max_len: Option<usize>,
-        skip_bad: usize,
-        are_numbers: bool,
-    ) -> Vec<String> {
+    /// All of that in words.
+    pub fn describe(&self, reading: &Reading, are_numbers: bool) -> Vec<String> {
         let rows = |count: usize| match count {
             1 => "1 row".to_string(),
             _ => format!("{} rows", grouped(count)),
         };
         let mut notes = Vec::new();
         if self.bad_count > 0 {
-            notes.push(self.left_out(skip_bad));
+            notes.push(self.left_out(reading.skip_bad));
         }
-        if let (Some(max_len), true) = (max_len, self.cut > 0) {
+        if let (Some(max_len), true) = (reading.max_len, self.cut > 0) {
             notes.push(format!(
                 "{} cut after {max_len} tokens, as --max-len says",
                 rows(self.cut)

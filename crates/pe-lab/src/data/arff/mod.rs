@@ -32,11 +32,8 @@ use header::{Header, Layout};
 /// # Errors
 ///
 /// [`Problem::Series`] for a file that holds no such series or no data; lines that cannot be used are noted in `rows`.
-pub(super) fn read(
-    text: &str,
-    labels: Labels,
-    rows: &mut Collector,
-) -> Result<Vec<String>, Problem> {
+pub(super) fn read(text: &str, rows: &mut Collector) -> Result<Vec<String>, Problem> {
+    let labels = rows.labels_are;
     let mut header = Header::default();
     let lines = (1..).zip(text.lines().map(str::trim));
     let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('%'));
@@ -62,7 +59,7 @@ pub(super) fn read(
                 channels.get_or_insert(series.channels.len());
                 let mut tokens = steps(&series.channels);
                 tokens.ended_by_empty = series.ends_early;
-                rows.take(at, labels.of(series.class.as_deref()), None, tokens)?;
+                rows.take(at, series.class.as_deref(), None, tokens)?;
             }
         }
     }

@@ -11,7 +11,7 @@
 use csv::StringRecord;
 
 use super::super::channels::step;
-use super::super::class_table::ClassTable;
+
 use super::super::csv::{TIMES, ranges};
 use super::super::dates::Clock;
 use super::super::error::Problem;
@@ -33,20 +33,17 @@ use super::time::{Time, cell, has};
 /// A [`Problem`] that names the flag for columns that are not there, [`Problem::TooManyRows`].
 pub(in super::super) fn read(
     text: &str,
-    reading: &Reading,
     form: Form,
-    labels: Labels,
-    classes: Option<&ClassTable>,
     collector: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
-    let table = Sheet::of(text, reading, form)?;
-    let in_table = if classes.is_some() {
-        Labels::IfAny
-    } else {
-        labels
+    let table = Sheet::of(text, &collector.reading, form)?;
+    let has_classes = collector.classes.is_some();
+    let in_table = match has_classes {
+        true => Labels::IfAny,
+        false => collector.labels_are,
     };
-    let places = Places::of(&table, reading, in_table)?;
-    if let (Some(at), Some(_)) = (places.label, classes) {
+    let places = Places::of(&table, &collector.reading, in_table)?;
+    if let (Some(at), true) = (places.label, has_classes) {
         return Err(Problem::Reading(format!(
             "--labels says the label of each series, and so does the column {}; take one of them away",
             column_called(&table.names[at])
@@ -77,7 +74,7 @@ pub(in super::super) fn read(
         Err(what) => Err(Problem::at_line(line, what)),
     })?;
     for (id, series) in found.ids.names().into_iter().zip(found.series) {
-        series.end(&id, labels, classes, collector)?;
+        series.end(&id, collector)?;
     }
     let mut notes = vec![format!(
         "a series is all rows of one {}, in {}; {}: {}; {}{}",
@@ -93,7 +90,7 @@ pub(in super::super) fn read(
         list(&channels),
         match places.label {
             Some(label) => format!("label from {}", column_called(&table.names[label])),
-            None if classes.is_some() => "label by the id".to_string(),
+            None if has_classes => "label by the id".to_string(),
             None => "no column label".to_string(),
         },
         match places.group {
@@ -353,13 +350,7 @@ impl Series {
     }
 
     /// Hands the series on in the order of time.
-    fn end(
-        mut self,
-        id: &str,
-        labels: Labels,
-        classes: Option<&ClassTable>,
-        rows: &mut Collector,
-    ) -> Result<(), Problem> {
+    fn end(mut self, id: &str, rows: &mut Collector) -> Result<(), Problem> {
         self.steps
             .sort_by(|one, other| one.time.total_cmp(&other.time));
         let mut pairs = self.steps.windows(2);
@@ -373,10 +364,10 @@ impl Series {
                 (pair[1].line, what)
             });
         }
-        if let Some(classes) = classes {
+        if let Some(classes) = &rows.classes {
             match classes.of(id) {
                 Some(class) => self.label = Some((class.to_string(), 0)),
-                None if labels == Labels::Needed => {
+                None if rows.labels_are == Labels::Needed => {
                     self.bad
                         .get_or_insert_with(|| (self.line, classes.lacks(id)));
                 }
@@ -395,7 +386,7 @@ impl Series {
             .for_each(|step| tokens.push(&step.numbers));
         let label = self.label.as_ref().map(|(label, _)| label.as_str());
         let group = self.group.as_ref().map(|(group, _)| group.as_str());
-        rows.take(self.line, labels.of(label), group, tokens)
+        rows.take(self.line, label, group, tokens)
     }
 }
 
