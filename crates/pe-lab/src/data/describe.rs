@@ -254,10 +254,10 @@ fn warnings(data: &Rows, split: &Split, target: Option<&Target>) -> Vec<String> 
             100.0 / (tested - most) as f64
         ));
     }
-    if split.repeated > 0 {
+    if split.together.repeated > 0 {
         lines.push(format!(
             "rows with the sequence of an earlier one: {}{}",
-            grouped(split.repeated),
+            grouped(split.together.repeated),
             match split.leaked {
                 0 => "; equal sequences are all in training or all in the test",
                 _ => "",
@@ -271,17 +271,17 @@ fn warnings(data: &Rows, split: &Split, target: Option<&Target>) -> Vec<String> 
             grouped(split.leaked)
         ));
     }
-    if split.contradictory > 0 {
+    if split.together.contradictory > 0 {
         lines.push(format!(
             "sequences under more than one {}: {}; not all of their answers can be correct",
             noun(data),
-            grouped(split.contradictory)
+            grouped(split.together.contradictory)
         ));
     }
     if !data.groups.is_empty() {
         lines.push(format!(
             "{} groups of rows, each on one side of the division (groups with a sequence in common are one){}",
-            grouped(split.units),
+            grouped(split.together.units.len()),
             match split.left_out {
                 0 => String::new(),
                 rows => format!(

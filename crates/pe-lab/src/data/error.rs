@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::limits::{MAX_BYTES, MAX_CLASSES, MAX_COLUMNS, MAX_ROWS, MIN_ROWS};
-use super::quote::{grouped, shorten};
+use super::quote::{counted, grouped, shorten};
 
 /// A message lists this many bad rows or classes and counts the rest.
 pub(super) const SHOWN: usize = 5;
@@ -87,12 +87,6 @@ pub enum Problem {
         /// The names of the columns.
         columns: String,
     },
-    /// Images that cannot be used, for a reason that concerns all of them.
-    #[error("{0}")]
-    Images(String),
-    /// A series that cannot be used, for a reason that concerns all of it.
-    #[error("{0}")]
-    Series(String),
     /// Image files that cannot be used.
     #[error("{}", bad_images(*count, shown))]
     BadImages {
@@ -156,9 +150,14 @@ pub enum Problem {
     /// The test cannot be scored.
     #[error("the test cannot be scored: {0}")]
     Test(String),
-    /// A file of token ids cannot be used.
-    #[error("{0}")]
-    Ids(String),
+}
+
+/// Refuses a setting of this flag, if there is one. `why` goes on behind the flag.
+pub(super) fn refuse(flag: Option<impl fmt::Display>, why: &str) -> Result<(), Problem> {
+    match flag {
+        None => Ok(()),
+        Some(flag) => Err(Problem::Reading(format!("{flag} {why}"))),
+    }
 }
 
 impl Problem {
@@ -234,12 +233,8 @@ pub(super) fn list<T: fmt::Display>(headline: String, count: usize, shown: &[T])
 }
 
 fn bad_lines(count: usize, shown: &[BadLine], can_skip: bool) -> String {
-    let headline = match count {
-        1 => "1 bad line".to_string(),
-        _ => format!("{} bad lines", grouped(count)),
-    };
     let advice = can_skip.then(|| how_to_skip(count));
-    list(headline, count, shown) + &advice.unwrap_or_default()
+    list(counted(count, "bad line"), count, shown) + &advice.unwrap_or_default()
 }
 
 fn how_to_skip(count: usize) -> String {
@@ -248,9 +243,6 @@ fn how_to_skip(count: usize) -> String {
 }
 
 fn bad_images(count: usize, shown: &[BadImage]) -> String {
-    let headline = match count {
-        1 => "1 file cannot be used".to_string(),
-        _ => format!("{} files cannot be used", grouped(count)),
-    };
+    let headline = format!("{} cannot be used", counted(count, "file"));
     list(headline, count, shown) + &how_to_skip(count)
 }

@@ -8,7 +8,7 @@ use serde::Deserializer;
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 
 use super::column::Column;
-use super::error::Problem;
+use super::error::{Problem, refuse};
 use super::json::{List, Sequence, word};
 use super::limits::MAX_COLUMNS;
 use super::numbered::Numbered;
@@ -133,11 +133,8 @@ pub(super) fn columns(
     text: &str,
     reading: &Reading,
 ) -> Result<(Vec<String>, Vec<Column>), Problem> {
-    if let Some(flag) = reading.first("--delimiter --no-header") {
-        return Err(Problem::Reading(format!(
-            "{flag} is for tables, and this file holds JSON lines"
-        )));
-    }
+    let flag = reading.first("--delimiter --no-header");
+    refuse(flag, "is for tables, and this file holds JSON lines")?;
     check_lines(text)?;
     let (mut keys, mut columns) = (Numbered::default(), Vec::<Column>::new());
     let mut untaken = Untaken::default();
@@ -256,12 +253,10 @@ struct Keys<'a> {
 impl<'a> Keys<'a> {
     /// The keys that a person named, or else the usual ones.
     fn of(reading: &'a Reading) -> Result<Self, Problem> {
-        if let Some(flag) = reading.first("--columns --delimiter --no-header") {
-            return Err(Problem::Reading(format!(
-                "{flag} is for tables, and this file holds JSON lines; name the key of the sequence \
-                 with --text and that of the label with --label"
-            )));
-        }
+        refuse(
+            reading.first("--columns --delimiter --no-header"),
+            "is for tables, and this file holds JSON lines; name the key of the sequence with --text and that of the label with --label",
+        )?;
         let what = reading.usual_label();
         let prompt = reading.is_answer().then_some(PROMPT);
         let keys = Self {

@@ -116,7 +116,7 @@ pub use task::{DataTask, is_own};
 
 use crate::task::{Language, NextToken, Sample, Task};
 
-use error::of;
+use error::{of, refuse};
 use folds::labelled;
 use labelled::Labelled;
 use open::{checked_format, classes, open, rows_of};
@@ -254,17 +254,11 @@ fn spec_of(source: &Source, file: &Path) -> Result<FileSpec, Problem> {
 
 /// Refuses what is for labelled rows alone. `held_out` says of what which part is the test.
 fn refuse_other_tests(source: &Source, held_out: &str) -> Result<(), Problem> {
-    let set = [
-        (source.test.is_some(), "--test"),
-        (source.folds.is_some(), "--folds"),
-        (source.labels.is_some(), "--labels"),
-    ];
-    match set.into_iter().find(|(set, _)| *set) {
-        None => Ok(()),
-        Some((_, flag)) => Err(Problem::Reading(format!(
-            "{flag} is for labelled rows; of {held_out} is the test"
-        ))),
-    }
+    let test = source.test.as_ref().map(|_| "--test");
+    let folds = || source.folds.map(|_| "--folds");
+    let labels = || source.labels.as_ref().map(|_| "--labels");
+    let why = format!("is for labelled rows; of {held_out} is the test");
+    refuse(test.or_else(folds).or_else(labels), &why)
 }
 
 /// The task of a file that is read window by window, or by a tokenizer.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use super::class_table::ClassTable;
-use super::error::Problem;
+use super::error::{Problem, refuse};
 use super::format::{Format, delimiter, is_columnar, is_json_lines, is_text_by_flag};
 use super::limits::MAX_BYTES;
 use super::reading::{Reading, TokenKind};
@@ -44,24 +44,22 @@ pub(super) fn checked_format(file: &Entry, reading: &Reading) -> Result<Format, 
         }
         Ok(format) => format,
     };
-    match (format, reading.about_text()) {
-        (Format::Csv | Format::JsonLines, Some(flag)) => Err(Problem::Reading(format!(
-            "{flag} is about a text or token ids, and this file holds labelled rows"
-        ))),
-        (Format::Ids, _) if reading.objective_of_rows().is_some() => {
-            Err(Problem::Reading(format!(
-                "{} is for rows, and a file of this name holds token ids",
-                reading.objective_of_rows().unwrap_or_default()
-            )))
-        }
-        (Format::Text, _) if matches!(reading.tokens, Some(TokenKind::U16 | TokenKind::U32)) => {
-            Err(Problem::Reading(
-                "--tokens u16 and u32 are for a .bin of token ids; a text has characters or bytes"
-                    .into(),
-            ))
-        }
-        _ => Ok(format),
+    match format {
+        Format::Csv | Format::JsonLines => refuse(
+            reading.about_text(),
+            "is about a text or token ids, and this file holds labelled rows",
+        )?,
+        Format::Ids => refuse(
+            reading.objective_of_rows(),
+            "is for rows, and a file of this name holds token ids",
+        )?,
+        Format::Text if matches!(reading.tokens, Some(TokenKind::U16 | TokenKind::U32)) => refuse(
+            Some("--tokens u16 and u32"),
+            "are for a .bin of token ids; a text has characters or bytes",
+        )?,
+        _ => {}
     }
+    Ok(format)
 }
 
 /// What is wrong with a file that begins with `head`, of which only its name was looked at so far.

@@ -162,7 +162,7 @@ fn to_predict(task: &Arc<Labelled>, found: Found) -> Result<ToPredict, Problem> 
     match (task.times(), &rows.times) {
         (Some(unit), Some(times)) => unit.check(times)?,
         (Some(_), None) => {
-            return Err(Problem::Series(
+            return Err(Problem::Other(
                 "its series have no times, and those of the study have: with @timeStamps true, or the column of --time".into(),
             ));
         }

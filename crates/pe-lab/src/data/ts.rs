@@ -24,13 +24,13 @@ use super::times::Times;
 ///
 /// # Errors
 ///
-/// [`Problem::Series`] for a file that has no classes or no data; lines that cannot be used are noted in `rows`.
+/// [`Problem::Other`] for a file that has no classes or no data; lines that cannot be used are noted in `rows`.
 pub(super) fn read(text: &str, rows: &mut Collector) -> Result<Vec<String>, Problem> {
     let labels = rows.labels_are;
     let mut lines = (1..).zip(text.lines().map(str::trim));
     let header = Header::of(&mut lines)?;
     if !header.has_labels() && labels == Labels::Needed {
-        return Err(Problem::Series(
+        return Err(Problem::Other(
             "its header has neither `@classLabel true` nor `@targetLabel true`, and a class or a number is what is predicted"
                 .into(),
         ));
@@ -99,7 +99,7 @@ impl Header {
                 header.read(at, line)?;
             }
         }
-        Err(Problem::Series(
+        Err(Problem::Other(
             "has no line @data, after which the series of a .ts file stand".into(),
         ))
     }
@@ -129,7 +129,7 @@ impl Header {
     }
 
     fn read(&mut self, at: usize, line: &str) -> Result<(), Problem> {
-        let wrong = |what: String| Err(Problem::Series(format!("line {at}: {what}")));
+        let wrong = |what: String| Err(Problem::Other(format!("line {at}: {what}")));
         let mut words = line.split_whitespace();
         let key = words.next().unwrap_or("").to_ascii_lowercase();
         let rest: Vec<&str> = words.collect();

@@ -1,7 +1,7 @@
 //! What of the rows of a file was not taken as it stands.
 
 use super::error::{BadLine, Problem, SHOWN};
-use super::quote::grouped;
+use super::quote::{counted, grouped};
 use super::reading::Reading;
 
 /// How the token of an empty cell is shown.
@@ -40,10 +40,7 @@ impl Untaken {
 
     /// All of that in words.
     pub fn describe(&self, reading: &Reading, are_numbers: bool) -> Vec<String> {
-        let rows = |count: usize| match count {
-            1 => "1 row".to_string(),
-            _ => format!("{} rows", grouped(count)),
-        };
+        let rows = |count| counted(count, "row");
         let mut notes = Vec::new();
         if self.bad_count > 0 {
             notes.push(self.left_out(reading.skip_bad));
@@ -78,21 +75,21 @@ impl Untaken {
     }
 
     fn left_out(&self, skip_bad: usize) -> String {
-        let mut lines: Vec<String> = self.bad.iter().map(ToString::to_string).collect();
-        if self.bad_count > lines.len() {
-            lines.push(format!(
-                "and {} more",
-                grouped(self.bad_count - lines.len())
-            ));
-        }
         format!(
-            "{} left out, since --skip-bad allows {}: {}",
-            match self.bad_count {
-                1 => "1 bad line".to_string(),
-                count => format!("{} bad lines", grouped(count)),
-            },
+            "{} left out, since --skip-bad allows {}: {}{}",
+            counted(self.bad_count, "bad line"),
             grouped(skip_bad),
-            lines.join("; ")
+            self.first(),
+            match self.bad_count - self.bad.len() {
+                0 => String::new(),
+                more => format!("; and {} more", grouped(more)),
+            }
         )
+    }
+
+    /// The first lines that cannot be used.
+    pub fn first(&self) -> String {
+        let lines: Vec<String> = self.bad.iter().map(ToString::to_string).collect();
+        lines.join("; ")
     }
 }

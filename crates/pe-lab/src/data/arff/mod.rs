@@ -31,7 +31,7 @@ use header::{Header, Layout};
 ///
 /// # Errors
 ///
-/// [`Problem::Series`] for a file that holds no such series or no data; lines that cannot be used are noted in `rows`.
+/// [`Problem::Other`] for a file that holds no such series or no data; lines that cannot be used are noted in `rows`.
 pub(super) fn read(text: &str, rows: &mut Collector) -> Result<Vec<String>, Problem> {
     let labels = rows.labels_are;
     let mut header = Header::default();
@@ -40,7 +40,7 @@ pub(super) fn read(text: &str, rows: &mut Collector) -> Result<Vec<String>, Prob
     let mut has_data = false;
     while !has_data {
         let Some((at, line)) = lines.next() else {
-            return Err(Problem::Series(
+            return Err(Problem::Other(
                 "has no line @data, after which the rows of an .arff file stand".into(),
             ));
         };

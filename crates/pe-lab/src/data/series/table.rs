@@ -5,12 +5,13 @@ use csv::StringRecord;
 use super::super::column::{decimal_commas, number};
 use super::super::csv::ranges;
 use super::super::dates::{Clock, SUCH_AS};
-use super::super::error::{BadLine, Problem, SHOWN};
+use super::super::error::Problem;
 use super::super::limits::{MAX_CLASSES, MAX_ROWS};
 use super::super::numbers::is_missing;
 use super::super::quote::{column_called, grouped, shorten};
 use super::super::reading::Reading;
 use super::super::sheet::{Form, Sheet};
+use super::super::untaken::Untaken;
 use super::time::{Time, cell, found_time, has};
 
 /// The most columns that are read at each time.
@@ -53,7 +54,7 @@ pub(super) struct How {
     /// What else is to be said of it.
     pub notes: Vec<String>,
     /// Lines that were left out.
-    pub left_out: Vec<BadLine>,
+    pub left_out: Untaken,
 }
 
 impl Table {
@@ -140,7 +141,7 @@ pub(super) fn read_like(
 ) -> Result<Table, Problem> {
     let rows = Sheet::of(text, reading, form)?;
     let missing = |problem, name: &str| match problem {
-        Problem::NoColumn { columns, .. } => Problem::Series(format!(
+        Problem::NoColumn { columns, .. } => Problem::Other(format!(
             "has no column {}, which the study reads; its columns are {columns}",
             shorten(name)
         )),
@@ -218,7 +219,7 @@ struct Found {
     values: Vec<Vec<f64>>,
     times: Vec<f64>,
     classes: Vec<String>,
-    bad: Vec<BadLine>,
+    untaken: Untaken,
 }
 
 impl Wanted {
@@ -233,7 +234,7 @@ impl Wanted {
         let (names, columns) = (&rows.names, &rows.columns);
         let without = |at: &&usize| !columns[**at].has_numbers() && columns[**at].word().is_some();
         if let Some(without) = read.iter().find(without) {
-            return Err(Problem::Series(format!(
+            return Err(Problem::Other(format!(
                 "{} holds no number, and series are made of numbers: it is {}; name the columns that are read with --columns{}",
                 column_called(&names[*without]),
                 columns[*without].word().unwrap_or_default(),
@@ -268,15 +269,14 @@ impl Wanted {
         rows: &Sheet<'_>,
         skip_bad: Option<usize>,
         target: usize,
-    ) -> Result<(Table, Vec<BadLine>), Problem> {
-        let (allowed, can_skip) = (skip_bad.unwrap_or(0), skip_bad.is_some());
+    ) -> Result<(Table, Untaken), Problem> {
         let mut found = Found {
             values: vec![Vec::new(); self.read.len()],
             ..Found::default()
         };
         rows.each(|line, row| {
             if let Err(what) = row.and_then(|row| self.take(&rows.names, row, &mut found)) {
-                found.bad.push(BadLine { line, what });
+                found.untaken.reject(line, || what);
             }
             match found.values[0].len() > MAX_ROWS {
                 true => Err(Problem::TooManyRows),
@@ -284,12 +284,9 @@ impl Wanted {
             }
         })?;
         let is_empty = found.values[0].is_empty();
-        if found.bad.len() > allowed {
-            return Err(Problem::Lines {
-                count: found.bad.len(),
-                shown: found.bad.into_iter().take(SHOWN).collect(),
-                can_skip: can_skip && !is_empty,
-            });
+        if found.untaken.bad_count > skip_bad.unwrap_or(0) {
+            let can_skip = skip_bad.is_some() && !is_empty;
+            return Err(found.untaken.problem(can_skip));
         }
         if is_empty {
             return Err(Problem::NoRow);
@@ -310,7 +307,7 @@ impl Wanted {
                 Some(_) => classes_of(&found.classes)?,
             },
         };
-        Ok((table, found.bad))
+        Ok((table, found.untaken))
     }
 
     /// Adds a row, or says what is wrong with it.
