@@ -13,10 +13,8 @@ pub(super) const SHOWN: usize = 5;
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", path.display())]
 pub struct DataError {
-    /// The file.
-    pub path: PathBuf,
-    /// What is wrong with it.
-    pub problem: Problem,
+    path: PathBuf,
+    problem: Problem,
 }
 
 /// Says of which file a problem is.
@@ -27,7 +25,7 @@ pub(super) fn of(path: &Path) -> impl FnOnce(Problem) -> DataError + use<> {
 
 /// What is wrong with a data file.
 #[derive(Debug, thiserror::Error)]
-pub enum Problem {
+pub(super) enum Problem {
     /// The file is not there, or may not be read.
     #[error("cannot be read: {0}; check the path")]
     Unreadable(#[from] std::io::Error),
@@ -38,91 +36,56 @@ pub enum Problem {
          their class), .txt, .md or .log (plain text), each of them perhaps with .gz behind it, .parquet, .arrow or .feather (a table), or .npy or .bin (token ids). A table of any name is read if --label says which column is the label, or --target which column of a \
          series is to be predicted"
     )]
-    Extension {
-        /// What it looks like, and what to do with it.
-        looks: String,
-    },
+    Extension { looks: String },
     /// Anything else, said where it is found.
     #[error("{0}")]
     Other(String),
     /// A setting of how to read the file is wrong.
     #[error("{0}")]
     Reading(String),
-    /// A file of more than [`MAX_BYTES`].
     #[error(
         "has {} bytes, more than the {} that are read; take a part of it",
         grouped(*bytes as usize),
         grouped(MAX_BYTES as usize)
     )]
-    TooLarge {
-        /// The size of the file.
-        bytes: u64,
-    },
-    /// More than [`MAX_COLUMNS`] columns.
+    TooLarge { bytes: u64 },
     #[error(
         "line {} has {} columns, more than {}; leave some out, or write the tokens of a row into one column",
         grouped(*line),
         grouped(*columns),
         grouped(MAX_COLUMNS)
     )]
-    TooManyColumns {
-        /// The number of the line, from 1.
-        line: usize,
-        /// Its columns.
-        columns: usize,
-    },
-    /// An empty file, or one of white space.
+    TooManyColumns { line: usize, columns: usize },
     #[error("is empty")]
     Empty,
-    /// A flag names a column that is not there.
     #[error(
         "{flag} names {}, and there is no such column; the columns are: {columns}",
         shorten(name)
     )]
     NoColumn {
-        /// The flag.
         flag: &'static str,
-        /// The name.
         name: String,
-        /// The names of the columns.
         columns: String,
     },
-    /// Image files that cannot be used.
     #[error("{}", bad_images(*count, shown))]
-    BadImages {
-        /// How many of them.
-        count: usize,
-        /// The first of them.
-        shown: Vec<BadImage>,
-    },
-    /// Lines that cannot be used.
+    BadImages { count: usize, shown: Vec<BadImage> },
     #[error("{}", bad_lines(*count, shown, *can_skip))]
     Lines {
-        /// How many lines are bad.
         count: usize,
-        /// The first of them.
         shown: Vec<BadLine>,
         /// Whether they could be left out.
         can_skip: bool,
     },
-    /// A file without rows.
     #[error("has no row of data; it takes at least {MIN_ROWS}")]
     NoRow,
-    /// Too many rows.
     #[error("has more than {} rows; take a sample of them", grouped(MAX_ROWS))]
     TooManyRows,
-    /// All rows have the same label.
     #[error(
         "all {} rows have the label {}, so there is nothing to tell apart; it takes two labels",
         grouped(*rows),
         shorten(label)
     )]
-    OneClass {
-        /// The number of rows.
-        rows: usize,
-        /// Their label.
-        label: String,
-    },
+    OneClass { rows: usize, label: String },
     /// More labels than a small classifier can learn.
     #[error(
         "has {} different labels, more than {}; a label is a class and not the name of a row. If labels are numbers, --objective number \
@@ -130,10 +93,7 @@ pub enum Problem {
         grouped(*classes),
         grouped(MAX_CLASSES)
     )]
-    TooManyClasses {
-        /// The number of different labels.
-        classes: usize,
-    },
+    TooManyClasses { classes: usize },
     /// Most of what is tested never occurs in training.
     #[error(
         "{percent:.0} % of the tokens of the test do not occur in training, such as {}, so there is \
@@ -141,13 +101,7 @@ pub enum Problem {
          --tokens characters, or leave columns out with --text or --columns",
         shorten(example)
     )]
-    Unknown {
-        /// How many percent.
-        percent: f64,
-        /// One of them.
-        example: String,
-    },
-    /// The test cannot be scored.
+    Unknown { percent: f64, example: String },
     #[error("the test cannot be scored: {0}")]
     Test(String),
 }
@@ -192,7 +146,7 @@ impl Problem {
 
 /// A line that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadLine {
+pub(super) struct BadLine {
     /// Its number, counted from 1. For a row of several lines, that of the first line.
     pub line: usize,
     /// What is wrong, and what to do.
@@ -207,10 +161,8 @@ impl fmt::Display for BadLine {
 
 /// An image file that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadImage {
-    /// The file.
+pub(super) struct BadImage {
     pub path: PathBuf,
-    /// What is wrong with it.
     pub what: String,
 }
 

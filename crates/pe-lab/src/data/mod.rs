@@ -98,13 +98,10 @@ mod vocabulary;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use error::{BadImage, BadLine, DataError, Problem};
+pub use error::DataError;
 pub use format::{Format, predicts_next};
 pub use images::digits_32;
-pub use limits::{
-    MAX_ALPHABET, MAX_BYTES, MAX_CHARACTERS, MAX_CLASSES, MAX_COLUMNS, MAX_FOLDS, MAX_IDS,
-    MAX_LINE, MAX_ROWS, MAX_TOKENS, MAX_VOCABULARY, MAX_WORDS, MIN_CHARACTERS, MIN_ROWS, NAME,
-};
+pub use limits::NAME;
 pub use next::check_train_length;
 pub use prediction::{ToPredict, Truth};
 pub use prepared::{digest as prepared_digest, task as prepared_task};
@@ -116,7 +113,7 @@ pub use task::{DataTask, is_own};
 
 use crate::task::{Language, NextToken, Sample, Task};
 
-use error::{of, refuse};
+use error::{Problem, of, refuse};
 use folds::labelled;
 use labelled::Labelled;
 use open::{checked_format, classes, open, rows_of};
@@ -241,7 +238,7 @@ fn of_rows(
     Ok((tasks, description))
 }
 
-/// What identifies another file of the data.
+/// What identifies a file of the data.
 fn spec_of(source: &Source, file: &Path) -> Result<FileSpec, Problem> {
     let (sha256, bytes) = digest_and_size(source.entry(file).open()?)?;
     let file = name_of(file);
@@ -282,21 +279,19 @@ fn windowed(source: &Source, format: Format) -> Result<DataTask, Problem> {
         }
     };
     description.extend(first_windows(&task));
-    let (sha256, bytes) = match known {
-        Some(known) => (known.sha256.clone(), entry.open()?.metadata()?.len()),
-        None => digest_and_size(entry.open()?)?,
-    };
-    let kept = FileSpec {
-        file: name,
-        sha256,
-        bytes,
+    let kept = match known {
+        Some(known) => FileSpec {
+            file: name,
+            sha256: known.sha256.clone(),
+            bytes: entry.open()?.metadata()?.len(),
+        },
+        None => spec_of(source, file)?,
     };
     let spec = DataSpec {
         vocabulary: (format == Format::Ids).then(|| task.vocabulary()),
-        tokenizer: match &source.tokenizer {
-            None => None,
-            Some(tokenizer) => Some(spec_of(source, tokenizer)?),
-        },
+        tokenizer: (source.tokenizer.as_ref())
+            .map(|tokenizer| spec_of(source, tokenizer))
+            .transpose()?,
         ..DataSpec::new(kept, format, reading)
     };
     let made = Made::Next(Arc::new(task));

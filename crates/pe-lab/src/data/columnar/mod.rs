@@ -69,7 +69,7 @@ fn not_in_build() -> Problem {
 /// # Errors
 ///
 /// [`Problem::Other`] for a file that is damaged or no table of such a format, in a build that reads none, for a column of another type
-/// than a table of text can have, for a number that is infinite, and for a table of more than [`MAX_BYTES`](super::MAX_BYTES) bytes
+/// than a table of text can have, for a number that is infinite, and for a table of more than [`MAX_BYTES`](super::limits::MAX_BYTES) bytes
 /// as text. [`Problem::TooManyColumns`].
 #[cfg(feature = "parquet")]
 pub(super) fn text(bytes: Vec<u8>) -> Result<String, Problem> {
