@@ -9,7 +9,7 @@ use std::fs::File;
 
 use super::spec::short_enough;
 use super::*;
-use crate::data::testing::{self, Says, read, settings, source};
+use crate::data::testing::{self, Says, read, tasks_of_rows};
 use crate::task::{Measure, Prompted, Sample};
 
 fn good(name: &str, content: impl AsRef<[u8]>) -> DataTask {
@@ -238,10 +238,7 @@ fn an_empty_cell_is_a_token_of_its_own_and_shifts_nothing() {
     assert_eq!(data.task().train_lengths(), 3..=3);
     data.says("2 rows with empty cells: an empty cell is a token of its own");
     // The two rows differ in the numbers that a model reads, too.
-    let Made::Rows(tasks) = &data.made else {
-        panic!()
-    };
-    let row = |words: [&str; 3]| tasks[0].encode(&words).unwrap();
+    let row = |words: [&str; 3]| tasks_of_rows(&data)[0].encode(&words).unwrap();
     assert_ne!(row(["1", "", "2"]), row(["", "1", "2"]));
     // A file that says so with words in one column has no cells to lose.
     let words = text.replacen("t1,t2,t3,label", "a,b,c,label", 1);
