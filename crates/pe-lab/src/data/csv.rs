@@ -70,7 +70,7 @@ pub(super) fn read(
         let record = match row {
             Ok(record) => record,
             Err(what) => {
-                rows.reject(line, || what);
+                rows.reject(line, what);
                 return Ok(());
             }
         };
@@ -98,8 +98,7 @@ pub(super) fn token_columns(
 ) -> Result<(Vec<String>, TokenKind), Problem> {
     let sheet = Sheet::of(text, reading, Form::Table(delimiter))?;
     let layout = Layout::of(&sheet, reading, Labels::Needed)?;
-    let names = layout.tokens.iter().map(|column| &sheet.names[*column]);
-    let names: Vec<String> = names.cloned().collect();
+    let names = sheet.names_of(&layout.tokens);
     for name in &names {
         if sheet.names.iter().filter(|known| *known == name).count() > 1 {
             return Err(Problem::Reading(format!(
@@ -459,14 +458,8 @@ impl Layout<'_> {
                 false => "",
             }
         )];
-        let unread: Vec<String> = (0..self.sheet.names.len())
-            .filter(|column| ![self.label, self.group].contains(&Some(*column)))
-            .filter(|column| !self.tokens.contains(column))
-            .map(|column| self.sheet.names[column].clone())
-            .collect();
-        if !unread.is_empty() {
-            lines.push(format!("columns not read: {}", list(&unread)));
-        }
+        let is_read = |column| !self.is_token(column) || self.tokens.contains(&column);
+        lines.extend(self.sheet.not_read(is_read));
         lines.extend(self.sheet.notes.iter().cloned());
         lines
     }

@@ -188,16 +188,13 @@ impl<'a> Record<'a> {
         let classes = rows.classes.clone();
         let class = class_of(self.header, classes.as_deref());
         if let Some((line, what)) = self.bad {
-            rows.reject(line, || what);
+            rows.reject(line, what);
         } else if let (Err(what), Labels::Needed) = (&class, rows.labels_are) {
-            rows.reject(self.line, || what.clone());
+            rows.reject(self.line, what.clone());
         } else if self.tokens.count() == 0 {
-            rows.reject(self.line, || {
-                format!(
-                    "the header {} has no sequence below it",
-                    shorten(self.header)
-                )
-            });
+            let header = shorten(self.header);
+            let what = format!("the header {header} has no sequence below it");
+            rows.reject(self.line, what);
         } else {
             rows.take(self.line, class.ok(), None, self.tokens)?;
         }

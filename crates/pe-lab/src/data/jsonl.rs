@@ -62,7 +62,7 @@ pub(super) fn read(text: &str, rows: &mut Collector) -> Result<Vec<String>, Prob
         let found = match keys.found(text, rows.labels_are, kind, example) {
             Ok(found) => found,
             Err(what) => {
-                rows.reject(line, || what);
+                rows.reject(line, what);
                 continue;
             }
         };
@@ -149,7 +149,7 @@ pub(super) fn columns(
                     columns[place].add(line, cell.trim(), true);
                 }
             }
-            Err(what) => untaken.reject(line, || what),
+            Err(what) => untaken.reject(line, what),
         }
         if columns.len() > MAX_COLUMNS {
             let columns = columns.len();

@@ -145,13 +145,12 @@ fn not_utf8(bytes: &[u8]) -> Problem {
     for (line, bytes) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
         if let Err(error) = std::str::from_utf8(bytes) {
             let at = error.valid_up_to();
-            untaken.reject(line, || {
-                format!(
-                    "byte {} of the line, 0x{:02x}, is not UTF-8; save the file as UTF-8",
-                    at + 1,
-                    bytes[at]
-                )
-            });
+            let what = format!(
+                "byte {} of the line, 0x{:02x}, is not UTF-8; save the file as UTF-8",
+                at + 1,
+                bytes[at]
+            );
+            untaken.reject(line, what);
         }
     }
     untaken.problem(false)

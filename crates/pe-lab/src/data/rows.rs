@@ -281,8 +281,8 @@ impl Collector {
         self.rows.len()
     }
 
-    /// Notes a row that cannot be used. `what` is only called if the message will show it.
-    pub fn reject(&mut self, line: usize, what: impl FnOnce() -> String) {
+    /// Notes a row that cannot be used.
+    pub fn reject(&mut self, line: usize, what: String) {
         self.untaken.reject(line, what);
     }
 
@@ -315,7 +315,7 @@ impl Collector {
             tokens.count = whole.min(max_len);
         }
         if let Some(what) = self.fault(label, group, &tokens, no_number) {
-            self.reject(line, || what);
+            self.reject(line, what);
             return Ok(());
         }
         if self.rows.len() == MAX_ROWS {

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use super::quote::grouped;
 use super::rows::Rows;
 
 /// Rows that are all trained on or all held out.
@@ -93,6 +94,35 @@ impl Together {
             repeated,
             contradictory: is_contradictory.values().filter(|of| **of).count(),
         }
+    }
+}
+
+impl Together {
+    /// What is to be said of what is equal, and of `leaked` of the test that is also in training. `words` say what occurs again, what
+    /// is equal, what of the test is known, and what has several labels.
+    pub fn notes(&self, leaked: usize, [again, equal, known, labelled]: [&str; 4]) -> Vec<String> {
+        let all_apart = match leaked {
+            0 => format!("; {equal} are all in training or all in the test"),
+            _ => String::new(),
+        };
+        let known = format!("{known} also in training");
+        let notes = [
+            (
+                self.repeated,
+                format!("{again} of an earlier one"),
+                &all_apart[..],
+            ),
+            (leaked, known, "; a model may know their answers by heart"),
+            (
+                self.contradictory,
+                labelled.into(),
+                "; not all of their answers can be correct",
+            ),
+        ];
+        let notes = notes.into_iter().filter(|(count, ..)| *count > 0);
+        notes
+            .map(|(count, what, then)| format!("{what}: {}{then}", grouped(count)))
+            .collect()
     }
 }
 

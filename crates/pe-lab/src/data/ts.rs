@@ -57,12 +57,12 @@ pub(super) fn read(text: &str, rows: &mut Collector) -> Result<Vec<String>, Prob
             false => None,
         };
         if fields.is_empty() {
-            rows.reject(at, || "has a class and no numbers".to_string());
+            rows.reject(at, "has a class and no numbers".into());
             continue;
         }
         let expected = *channels.get_or_insert(fields.len());
         match header.series(clock, &fields, expected, label) {
-            Err(what) => rows.reject(at, || what),
+            Err(what) => rows.reject(at, what),
             Ok((times, channels)) => {
                 rows.measure(expected);
                 let mut tokens = steps(&channels);

@@ -21,11 +21,11 @@ pub(super) struct Untaken {
 }
 
 impl Untaken {
-    /// Notes a line that cannot be used. `what` is only called if the message will show it.
-    pub fn reject(&mut self, line: usize, what: impl FnOnce() -> String) {
+    /// Notes a line that cannot be used.
+    pub fn reject(&mut self, line: usize, what: String) {
         self.bad_count += 1;
         if self.bad.len() < SHOWN {
-            self.bad.push(BadLine { line, what: what() });
+            self.bad.push(BadLine { line, what });
         }
     }
 

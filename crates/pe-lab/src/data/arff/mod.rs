@@ -53,7 +53,7 @@ pub(super) fn read(text: &str, rows: &mut Collector) -> Result<Vec<String>, Prob
     let mut channels = None;
     for (at, line) in lines {
         match series(line, &header, &layout, labels) {
-            Err(what) => rows.reject(at, || what),
+            Err(what) => rows.reject(at, what),
             Ok(series) => {
                 rows.measure(series.channels.len());
                 channels.get_or_insert(series.channels.len());

@@ -12,31 +12,13 @@ pub fn notes(equal: &Together, trained: &[usize], tested: &[usize]) -> Vec<Strin
     let unit = |image: &usize| equal.of_row[*image];
     let known: HashSet<usize> = trained.iter().map(unit).collect();
     let leaked = tested.iter().map(unit).filter(|unit| known.contains(unit));
-    let leaked = leaked.count();
-    let mut notes = Vec::new();
-    if equal.repeated > 0 {
-        notes.push(format!(
-            "images with the pixels of an earlier one: {}{}",
-            grouped(equal.repeated),
-            match leaked {
-                0 => "; equal images are all in training or all in the test",
-                _ => "",
-            }
-        ));
-    }
-    if leaked > 0 {
-        notes.push(format!(
-            "images of the test that are also in training: {}; a model may know their answers by heart",
-            grouped(leaked)
-        ));
-    }
-    if equal.contradictory > 0 {
-        notes.push(format!(
-            "equal images in more than one class: {}; not all of their answers can be correct",
-            grouped(equal.contradictory)
-        ));
-    }
-    notes
+    let words = [
+        "images with the pixels",
+        "equal images",
+        "images of the test that are",
+        "equal images in more than one class",
+    ];
+    equal.notes(leaked.count(), words)
 }
 
 /// Draws a fifth of each class for the test. Equal images count to the class of the first of them.

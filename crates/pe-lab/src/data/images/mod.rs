@@ -114,6 +114,8 @@ fn check(contents: &Contents, reading: &Reading) -> Result<(), Problem> {
 struct Image {
     path: PathBuf,
     class: usize,
+    /// Whether it is in the folder of the test.
+    is_test: bool,
     header: Header,
 }
 
@@ -123,14 +125,13 @@ fn packed(root: &Path, reading: &Reading) -> Result<(Pack, Vec<PathBuf>), Proble
     let labels = train.labels.clone();
     check_folders(&train, test.as_ref(), "image")?;
     let mut bad = Bad::new(root, reading.skip_bad);
-    let mut images = headers(&train, &labels, &mut bad);
-    let in_train = images.len();
+    let mut images = headers(&train, &labels, false, &mut bad);
     if let Some((test, _)) = &test {
-        images.extend(headers(test, &labels, &mut bad));
+        images.extend(headers(test, &labels, true, &mut bad));
     }
     bad.check()?;
     let (sizes, mut contents) = undivided(&images, labels, reading)?;
-    let mut decoded = decoded(images, in_train, &contents, &mut bad)?;
+    let mut decoded = decoded(images, &contents, &mut bad)?;
     let stored_as_colours = contents.coloured;
     drop_equal_channels(&mut decoded, &mut contents);
 
@@ -138,7 +139,7 @@ fn packed(root: &Path, reading: &Reading) -> Result<(Pack, Vec<PathBuf>), Proble
     let equal = Together::equal(decoded.iter().map(|of| &of.pixels), &classes, &[]);
     let (is_test, from) = match &test {
         Some((_, name)) => {
-            let is_test: Vec<bool> = decoded.iter().map(|of| of.is_test).collect();
+            let is_test: Vec<bool> = decoded.iter().map(|of| of.image.is_test).collect();
             (is_test, format!("those in {name}"))
         }
         None => (
@@ -224,26 +225,20 @@ fn drop_equal_channels(decoded: &mut [Decoded], contents: &mut Contents) {
 struct Decoded {
     image: Image,
     pixels: Vec<u8>,
-    /// Whether it is in the folder of the test.
-    is_test: bool,
 }
 
-/// Every image at the size of the training. Those from number `in_train` on are in the folder of the test.
+/// Every image at the size of the training.
 fn decoded(
     images: Vec<Image>,
-    in_train: usize,
     contents: &Contents,
     bad: &mut Bad<'_>,
 ) -> Result<Vec<Decoded>, Problem> {
     let mut all = Vec::with_capacity(images.len());
-    for (number, image) in images.into_iter().enumerate() {
+    for image in images {
         let pixels = decode::decode(&image.path);
         if let Some(pixels) = bad.sort_out(&image.path, pixels) {
-            all.push(Decoded {
-                pixels: decode::at_size(&pixels, contents.sizes[0], contents.coloured),
-                image,
-                is_test: number >= in_train,
-            });
+            let pixels = decode::at_size(&pixels, contents.sizes[0], contents.coloured);
+            all.push(Decoded { image, pixels });
         }
     }
     bad.check()?;
@@ -257,7 +252,7 @@ fn at_all_sizes(
     contents: &Contents,
 ) -> Result<impl Iterator<Item = Vec<u8>> + use<>, Problem> {
     let mut at_sizes: Vec<Vec<Vec<u8>>> = vec![Vec::new(); contents.sizes.len()];
-    for Decoded { image, pixels, .. } in tested {
+    for Decoded { image, pixels } in tested {
         at_sizes[0].push(pixels.clone());
         let whole = decode::decode(&image.path).map_err(|what| Problem::BadImages {
             count: 1,
@@ -274,17 +269,17 @@ fn at_all_sizes(
 }
 
 /// Reads the beginnings of the files of every class.
-fn headers(found: &Found, labels: &[String], bad: &mut Bad<'_>) -> Vec<Image> {
+fn headers(found: &Found, labels: &[String], is_test: bool, bad: &mut Bad<'_>) -> Vec<Image> {
     let mut images = Vec::new();
     for (label, files) in found.labels.iter().zip(&found.files) {
         let class = labels.iter().position(|known| known == label);
         for path in files {
             let header = bad.sort_out(path, decode::header(path));
             if let (Some(header), Some(class)) = (header, class) {
-                let path = path.clone();
                 images.push(Image {
-                    path,
+                    path: path.clone(),
                     class,
+                    is_test,
                     header,
                 });
             }

@@ -49,17 +49,15 @@ pub(in super::super) fn read(
             column_called(&table.names[at])
         )));
     }
-    let names = |columns: &[usize]| -> Vec<String> {
-        columns.iter().map(|at| table.names[*at].clone()).collect()
-    };
-    let channels = names(&places.channels);
+    let channels = table.names_of(&places.channels);
     collector.measure_columns(&channels)?;
     let times = places.time.as_ref().map(|(time, clock)| {
         let named = format!("the times of {}", column_called(&time.name));
         Times::new(named, *clock)
     });
     collector.expect_times(times)?;
-    let mut found = Found::default();
+    // The series, in the order in which they first occur.
+    let (mut ids, mut all) = (Numbered::default(), Vec::<Series>::new());
     // A row that may be of any series is not left out: that series would lack a step.
     table.each(|line, row| match row {
         Ok(row) if cell(row, places.id).is_empty() => {
@@ -68,12 +66,23 @@ pub(in super::super) fn read(
             Err(Problem::at_line(line, what))
         }
         Ok(row) => {
-            found.add(line, row, &table.names, &places, in_table);
+            let place = ids.of(cell(row, places.id)) as usize;
+            if place == all.len() {
+                all.push(Series {
+                    line,
+                    ..Series::default()
+                });
+            }
+            let series = &mut all[place];
+            if series.bad.is_none() {
+                let added = series.add(line, row, &table.names, &places, in_table);
+                series.bad = added.err().map(|what| (line, what));
+            }
             Ok(())
         }
         Err(what) => Err(Problem::at_line(line, what)),
     })?;
-    for (id, series) in found.ids.names().into_iter().zip(found.series) {
+    for (id, series) in ids.names().into_iter().zip(all) {
         series.end(&id, collector)?;
     }
     let mut notes = vec![format!(
@@ -98,12 +107,7 @@ pub(in super::super) fn read(
             None => String::new(),
         }
     )];
-    let unread: Vec<usize> = (0..table.names.len())
-        .filter(|at| !places.has(*at))
-        .collect();
-    if !unread.is_empty() {
-        notes.push(format!("columns not read: {}", list(&names(&unread))));
-    }
+    notes.extend(table.not_read(|at| places.has(at)));
     notes.extend(table.notes.iter().cloned());
     Ok(notes)
 }
@@ -119,11 +123,8 @@ pub(in super::super) fn channels_of(
     form: Form,
 ) -> Result<Vec<String>, Problem> {
     let table = Sheet::of(text, reading, form)?;
-    let channels = Places::of(&table, reading, Labels::IfAny)?.channels;
-    Ok(channels
-        .into_iter()
-        .map(|at| table.names[at].clone())
-        .collect())
+    let places = Places::of(&table, reading, Labels::IfAny)?;
+    Ok(table.names_of(&places.channels))
 }
 
 /// Which columns are what.
@@ -244,36 +245,8 @@ fn channels(
     }
 }
 
-/// The series of a table, in the order in which they first occur.
-#[derive(Default)]
-struct Found {
-    ids: Numbered,
-    series: Vec<Series>,
-}
-
-impl Found {
-    fn add(
-        &mut self,
-        line: usize,
-        row: &StringRecord,
-        names: &[String],
-        places: &Places,
-        labels: Labels,
-    ) {
-        let place = self.ids.of(cell(row, places.id)) as usize;
-        if place == self.series.len() {
-            self.series.push(Series::new(line));
-        }
-        let series = &mut self.series[place];
-        if series.bad.is_none()
-            && let Err(what) = series.add(line, row, names, places, labels)
-        {
-            series.bad = Some((line, what));
-        }
-    }
-}
-
 /// A series that is being read.
+#[derive(Default)]
 struct Series {
     line: usize,
     /// Its label and its group, and the line on which each was first read.
@@ -293,16 +266,6 @@ struct Step {
 }
 
 impl Series {
-    fn new(line: usize) -> Self {
-        Self {
-            line,
-            label: None,
-            group: None,
-            steps: Vec::new(),
-            bad: None,
-        }
-    }
-
     /// Adds a step, or says what is wrong with it.
     fn add(
         &mut self,
@@ -375,7 +338,7 @@ impl Series {
             }
         }
         if let Some((line, what)) = self.bad {
-            rows.reject(line, || format!("series {}: {what}", shorten(id)));
+            rows.reject(line, format!("series {}: {what}", shorten(id)));
             return Ok(());
         }
         let mut tokens = Tokens::default();

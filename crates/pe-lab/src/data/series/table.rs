@@ -123,7 +123,7 @@ pub(super) fn read(text: &str, reading: &Reading, form: Form) -> Result<(Table, 
     }
     let class = (!is_forecast).then_some(target);
     let found = Wanted::of(&rows, read, time, class, &mut how)?;
-    let (table, left_out) = found.rows(&rows, Some(reading.skip_bad), target)?;
+    let (table, left_out) = found.rows(&rows, reading.skip_bad, target)?;
     how.left_out = left_out;
     Ok((table, how))
 }
@@ -157,7 +157,8 @@ pub(super) fn read_like(
     let time = time.transpose()?;
     let target = read[0];
     let wanted = Wanted::of(&rows, read, time, None, &mut How::default())?;
-    Ok(wanted.rows(&rows, None, target)?.0)
+    let read = wanted.rows(&rows, 0, target);
+    Ok(read.map_err(Problem::without_advice)?.0)
 }
 
 /// The columns that are read: those that are named, or all but the target of classes and the times. The target of a forecast
@@ -263,11 +264,11 @@ impl Wanted {
         })
     }
 
-    /// Reads the rows. Up to `skip_bad` lines that cannot be used are left out and returned; `None` if none may be left out.
+    /// Reads the rows. Up to `skip_bad` lines that cannot be used are left out and returned.
     fn rows(
         self,
         rows: &Sheet<'_>,
-        skip_bad: Option<usize>,
+        skip_bad: usize,
         target: usize,
     ) -> Result<(Table, Untaken), Problem> {
         let mut found = Found {
@@ -276,7 +277,7 @@ impl Wanted {
         };
         rows.each(|line, row| {
             if let Err(what) = row.and_then(|row| self.take(&rows.names, row, &mut found)) {
-                found.untaken.reject(line, || what);
+                found.untaken.reject(line, what);
             }
             match found.values[0].len() > MAX_ROWS {
                 true => Err(Problem::TooManyRows),
@@ -284,9 +285,8 @@ impl Wanted {
             }
         })?;
         let is_empty = found.values[0].is_empty();
-        if found.untaken.bad_count > skip_bad.unwrap_or(0) {
-            let can_skip = skip_bad.is_some() && !is_empty;
-            return Err(found.untaken.problem(can_skip));
+        if found.untaken.bad_count > skip_bad {
+            return Err(found.untaken.problem(!is_empty));
         }
         if is_empty {
             return Err(Problem::NoRow);

@@ -1,6 +1,7 @@
 //! What a table of a series says, and what is wrong with it.
 
 use super::*;
+use crate::common::rows;
 
 /// Waves with another row of this number, from 1.
 fn with(row: usize, cells: &str) -> String {
@@ -100,28 +101,21 @@ fn times_are_positions_in_units_of_the_middle_step() {
 
 #[test]
 fn what_is_missing_or_out_of_order_is_named_by_its_line() {
-    for (row, said) in [
-        ("9,1,", "line 11: `y` is missing"),
-        ("9,,0.5", "line 11: `x` is missing"),
-        ("9,1,NA", "line 11: `y` is missing: it is `NA`"),
-        (
-            "9,one,0.5",
-            "line 11: `x` is `one`, and series are made of numbers",
-        ),
-        ("8,1,0.5", "line 11: the time `8` is that of the row before"),
-        (
-            "7,1,0.5",
-            "line 11: the time `7` lies before that of the row before",
-        ),
-        (
-            "soon,1,0.5",
-            "line 11: `t` is `soon`, and the other times are numbers",
-        ),
-        ("9,1,0.5,4", "line 11: 4 fields"),
-    ] {
+    for [row, said] in rows(
+        "
+        9,1,       | `y` is missing
+        9,,0.5     | `x` is missing
+        9,1,NA     | `y` is missing: it is `NA`
+        9,one,0.5  | `x` is `one`, and series are made of numbers
+        8,1,0.5    | the time `8` is that of the row before
+        7,1,0.5    | the time `7` lies before that of the row before
+        soon,1,0.5 | `t` is `soon`, and the other times are numbers
+        9,1,0.5,4  | 4 fields
+        ",
+    ) {
         let text = with(10, row);
         let message = read(&text, TIMED).unwrap_err();
-        says(&message, &[said, "--skip-bad 1"]);
+        says(&message, &[&format!("line 11: {said}"), "--skip-bad 1"]);
         let data = read(&text, &format!("{TIMED}; skip_bad = 1")).unwrap();
         tells(&data, &["399 rows", "lines left out: 1, such as line 11"]);
     }
