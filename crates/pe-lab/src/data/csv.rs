@@ -56,12 +56,8 @@ pub(super) fn read(
     let mut layout = Layout::of(&sheet, reading, rows.labels_are)?;
     if reading.tokens.is_none() {
         layout.kind = rows.settle(layout.kind);
-    } else if layout.kind == TokenKind::Numbers {
-        rows.measure(1);
     }
-    if reading.is_answer() {
-        rows.write_labels(layout.kind);
-    }
+    rows.tokens_are(layout.kind);
     let commas = layout.decimal_commas(reading);
     let mut notes = layout.describe(reading);
     notes.extend(decimal_commas(&sheet.names, &sheet.columns, &commas)?);

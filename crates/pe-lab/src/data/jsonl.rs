@@ -51,12 +51,7 @@ pub(super) fn read(text: &str, rows: &mut Collector) -> Result<Vec<String>, Prob
         },
         kind => kind.unwrap_or(TokenKind::Words),
     };
-    if kind == TokenKind::Numbers {
-        rows.measure(1);
-    }
-    if reading.is_answer() {
-        rows.write_labels(kind);
-    }
+    rows.tokens_are(kind);
     let (mut used, mut unread) = (BTreeSet::new(), BTreeSet::new());
     for (line, text) in lines(text) {
         let found = match keys.found(text, rows.labels_are, kind, example) {
