@@ -203,8 +203,7 @@ fn of_rows(
 ) -> Result<(Vec<Arc<Labelled>>, Vec<String>), DataError> {
     let (file, test, reading) = (&source.file, &source.test, &source.reading);
     let mut collector = Collector::new(reading, Labels::Needed);
-    let table = source.labels.as_ref().map(|file| source.entry(file));
-    collector.classes = classes(table.as_ref(), spec.format, reading).map_err(of(file))?;
+    collector.classes = classes(source, spec.format, reading).map_err(of(file))?;
     let mut notes = rows_of(file, spec.format, text, &mut collector).map_err(of(file))?;
     let in_file = collector.len();
     if let Some(test) = test {

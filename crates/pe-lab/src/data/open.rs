@@ -14,7 +14,7 @@ use super::records::check_lines;
 use super::rows::Collector;
 use super::series::read_long;
 use super::sheet::Form;
-use super::spec::{FileSpec, name_of};
+use super::spec::{FileSpec, Source, name_of};
 use super::untaken::Untaken;
 use super::{arff, binary, columnar, csv, fasta, jsonl, looks, packed, ts};
 use crate::door::{Entry, bytes_of};
@@ -156,17 +156,20 @@ fn not_utf8(bytes: &[u8]) -> Problem {
     untaken.problem(false)
 }
 
-/// The table of classes of a file of this format, if `--labels` names one.
+/// The table of classes of rows of this format, if `--labels` names one.
 ///
 /// # Errors
 ///
 /// [`Problem::Reading`] for a format whose rows have no ids, and for what is wrong with the table.
 pub(super) fn classes(
-    labels: Option<&Entry>,
+    source: &Source,
     format: Format,
     reading: &Reading,
 ) -> Result<Option<Rc<ClassTable>>, Problem> {
-    let Some(file) = labels else { return Ok(None) };
+    let Some(file) = &source.labels else {
+        return Ok(None);
+    };
+    let file = &source.entry(file);
     let has_ids = format == Format::Fasta || reading.id.is_some();
     if !has_ids {
         return Err(Problem::Reading(

@@ -42,9 +42,7 @@ impl DataTask {
                 let found = match may_be_texts && is_text {
                     true => of_texts(file, &reading, known.labels()),
                     false => {
-                        let classes = self.source.labels.as_ref();
-                        let classes = classes.map(|file| self.source.entry(file));
-                        let classes = classes_of(classes.as_ref(), self.spec.format, &reading);
+                        let classes = classes_of(&self.source, self.spec.format, &reading);
                         let classes = classes.map_err(of(&self.source.file))?;
                         of_file(known, file, &reading, classes)
                     }
