@@ -5,9 +5,6 @@
 //! longer run is `scripts/fuzz`, which sets `PE_FUZZ_SECONDS` for each test. A file that fails is written to
 //! `target/fuzz/`, to be made small and added to the corpus.
 
-#[cfg(feature = "parquet")]
-#[path = "fuzzing/columnar.rs"]
-mod columnar_files;
 mod common;
 mod fuzzing;
 
@@ -186,13 +183,14 @@ fn packed() {
     fuzz("packed", corpus("packed"), &[&usual]);
 }
 
+/// Tables of texts, of numbers and of lists, as the crates of Arrow write them in every form of file that is read.
 #[cfg(feature = "parquet")]
 #[test]
 fn columnar() {
     let of_time = by("target = 'half'; skip_bad = 9");
     let cells = by("columns = ['half', 'whole']; skip_bad = 9");
     let reads: [&dyn Fn(&Path) -> bool; 3] = [&usual, &of_time, &cells];
-    fuzz("columnar", columnar_files::corpus(), &reads);
+    fuzz("columnar", corpus("columnar"), &reads);
 }
 
 #[test]

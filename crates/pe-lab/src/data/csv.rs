@@ -48,21 +48,16 @@ struct Layout<'a> {
 /// tokens; [`Problem::TooManyRows`].
 pub(super) fn read(
     text: &str,
-    reading: &Reading,
     delimiter: Option<char>,
-    labels: Labels,
     rows: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
+    let reading = &rows.reading.clone();
     let sheet = Sheet::of(text, reading, Form::Table(delimiter))?;
-    let mut layout = Layout::of(&sheet, reading, labels)?;
+    let mut layout = Layout::of(&sheet, reading, rows.labels_are)?;
     if reading.tokens.is_none() {
         layout.kind = rows.settle(layout.kind);
-    } else if layout.kind == TokenKind::Numbers {
-        rows.measure(1);
     }
-    if reading.is_answer() {
-        rows.write_labels(layout.kind);
-    }
+    rows.tokens_are(layout.kind);
     let commas = layout.decimal_commas(reading);
     let mut notes = layout.describe(reading);
     notes.extend(decimal_commas(&sheet.names, &sheet.columns, &commas)?);
@@ -71,7 +66,7 @@ pub(super) fn read(
         let record = match row {
             Ok(record) => record,
             Err(what) => {
-                rows.reject(line, || what);
+                rows.reject(line, what);
                 return Ok(());
             }
         };
@@ -82,7 +77,7 @@ pub(super) fn read(
         };
         let group = layout.group.map(|group| record.get(group).unwrap_or(""));
         let tokens = layout.tokens_of(record);
-        rows.take(line, labels.of(label.as_deref()), group, tokens)
+        rows.take(line, label.as_deref(), group, tokens)
     })?;
     Ok(notes)
 }
@@ -99,8 +94,7 @@ pub(super) fn token_columns(
 ) -> Result<(Vec<String>, TokenKind), Problem> {
     let sheet = Sheet::of(text, reading, Form::Table(delimiter))?;
     let layout = Layout::of(&sheet, reading, Labels::Needed)?;
-    let names = layout.tokens.iter().map(|column| &sheet.names[*column]);
-    let names: Vec<String> = names.cloned().collect();
+    let names = sheet.names_of(&layout.tokens);
     for name in &names {
         if sheet.names.iter().filter(|known| *known == name).count() > 1 {
             return Err(Problem::Reading(format!(
@@ -460,14 +454,8 @@ impl Layout<'_> {
                 false => "",
             }
         )];
-        let unread: Vec<String> = (0..self.sheet.names.len())
-            .filter(|column| ![self.label, self.group].contains(&Some(*column)))
-            .filter(|column| !self.tokens.contains(column))
-            .map(|column| self.sheet.names[column].clone())
-            .collect();
-        if !unread.is_empty() {
-            lines.push(format!("columns not read: {}", list(&unread)));
-        }
+        let is_read = |column| !self.is_token(column) || self.tokens.contains(&column);
+        lines.extend(self.sheet.not_read(is_read));
         lines.extend(self.sheet.notes.iter().cloned());
         lines
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 
-use chrono::{Datelike, NaiveDate};
+use chrono::{Datelike, Month, NaiveDate};
 
 use super::numbers::finite;
 
@@ -253,32 +253,15 @@ fn month_or_quarter(year: &str, part: &str) -> Option<f64> {
 /// A day of the Gregorian calendar, counted from 1970-01-01.
 fn day_of(year: &str, month: &str, day: &str) -> Option<f64> {
     let (year, day) = (digits(year, 4..=4)?, digits(day, 1..=2)?);
-    let named = || {
-        let month = month.to_ascii_lowercase();
-        let known = MONTHS
-            .iter()
-            .position(|name| month.len() >= 3 && name.starts_with(&month));
-        known.map(|place| place as u32 + 1)
+    let is_named = |number: &u32| {
+        let name = Month::try_from(*number as u8).map_or("", |month| month.name());
+        let begin = name.get(..month.len()).filter(|begin| begin.len() >= 3);
+        begin.is_some_and(|begin| begin.eq_ignore_ascii_case(month))
     };
-    let month = digits(month, 1..=2).or_else(named)?;
+    let month = digits(month, 1..=2).or_else(|| (1..=12).find(is_named))?;
     let date = NaiveDate::from_ymd_opt(year as i32, month, day)?;
     Some(f64::from(date.to_epoch_days()))
 }
-
-const MONTHS: [&str; 12] = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-];
 
 /// A number of so many digits.
 fn digits(text: &str, count: std::ops::RangeInclusive<usize>) -> Option<u32> {
@@ -330,86 +313,45 @@ mod tests {
     use super::*;
     use crate::data::testing::rows;
 
-    /// Cells and their days. By Python: (datetime.date(...) - datetime.date(1970, 1, 1)).days
-    const DATES: [(&str, f64); 34] = [
-        ("1970-01-01", 0.0),
-        ("1969-12-31", -1.0),
-        ("1958-03", -4324.0),
-        ("2000-02-29", 11_016.0),
-        ("2024-12-31", 20_088.0),
-        ("1900-03-01", -25_508.0),
-        ("0001-01-01", -719_162.0),
-        ("1970-01-02T12:00", 1.5),
-        ("1970-01-01 06:00:00Z", 0.25),
-        ("1970-01-01T00:00:21.6", 0.000_25),
-        // As pandas, R, Excel and statistical offices write them.
-        ("1970-01-01 06:00:00+00:00", 0.25),
-        ("1970-01-01 06:00:00+06:00", 0.0),
-        ("1970-01-01T06:00:00.000-0600", 0.5),
-        ("1970-01-01T06:00-06", 0.5),
-        ("1970-01-01 06:00 UTC", 0.25),
-        ("1970-01-01 6:00", 0.25),
-        ("2010/01/01 00:00", 14_610.0),
-        ("2012/01/01", 15_340.0),
-        ("2012/1/1", 15_340.0),
-        ("Jan-1-1995", 9_131.0),
-        ("1-Jan-1995", 9_131.0),
-        ("1 January 1995", 9_131.0),
-        ("January 1, 1995", 9_131.0),
-        ("Sept 1 1995", 9_374.0),
-        ("01.02.1970", 31.0),
-        ("Jan 1995", 9_131.0),
-        ("1995-Jan", 9_131.0),
-        ("01/1995", 9_131.0),
-        ("1970 Q1", 0.0),
-        ("1970Q2", 90.0),
-        ("1995M01", 9_131.0),
-        ("1970-Q3", 181.0),
-        ("Q4 1970", 273.0),
-        ("1970 3", 59.0),
-    ];
+    /// Days, and how they are written. By Python: (datetime.date(...) - datetime.date(1970, 1, 1)).days
+    const DATES: &str = "
+        0        | 1970-01-01; 1970-01-01 06:00:00+06:00; 1970 Q1
+        -1       | 1969-12-31
+        -4324    | 1958-03
+        11016    | 2000-02-29
+        20088    | 2024-12-31
+        -25508   | 1900-03-01
+        -719162  | 0001-01-01
+        1.5      | 1970-01-02T12:00
+        0.25     | 1970-01-01 06:00:00Z; 1970-01-01 06:00:00+00:00; 1970-01-01 06:00 UTC; 1970-01-01 6:00
+        0.00025  | 1970-01-01T00:00:21.6
+        0.5      | 1970-01-01T06:00:00.000-0600; 1970-01-01T06:00-06
+        14610    | 2010/01/01 00:00
+        15340    | 2012/01/01; 2012/1/1
+        9131     | Jan-1-1995; 1-Jan-1995; 1 January 1995; January 1, 1995; Jan 1995; 1995-Jan; 01/1995; 1995M01
+        9374     | Sept 1 1995
+        31       | 01.02.1970
+        90       | 1970Q2
+        181      | 1970-Q3
+        273      | Q4 1970
+        59       | 1970 3
+    ";
 
-    const NO_DATES: [&str; 30] = [
-        "",
-        "x",
-        "17",
-        "2023-02-29",
-        "1900-02-29",
-        "2023-13-01",
-        "2023-00-01",
-        "2023-04-31",
-        "23-04-01",
-        "2023-04-01T24:00",
-        "2023-04-01T12",
-        "2023-04T12:00",
-        "2023-04-01-05",
-        "2023--04",
-        "inf",
-        "2023-04-01T12:00:61",
-        "2023-04-01T12:00:00+2",
-        "2023-04-01T12:00:00+02:60",
-        "Ja-1-1995",
-        "Jan-32-1995",
-        "1970 Q5",
-        "1995M13",
-        "1995M",
-        "1970 Q",
-        "Q1",
-        ":",
-        " :",
-        "T:0",
-        "é:é",
-        "2023-04-01T:00",
-    ];
+    const NO_DATES: &str = "; x; 17; 2023-02-29; 1900-02-29; 2023-13-01; 2023-00-01; 2023-04-31; 23-04-01; 2023-04-01T24:00; \
+        2023-04-01T12; 2023-04T12:00; 2023-04-01-05; 2023--04; inf; 2023-04-01T12:00:61; 2023-04-01T12:00:00+2; \
+        2023-04-01T12:00:00+02:60; Ja-1-1995; Jan-32-1995; 1970 Q5; 1995M13; 1995M; 1970 Q; Q1; :;  :; T:0; é:é; 2023-04-01T:00";
 
     #[test]
     fn dates_are_days_since_1970() {
-        for (cell, days) in DATES {
-            let parsed = Clock::Dates.parse(cell);
-            let parsed = parsed.unwrap_or_else(|| panic!("{cell}"));
-            assert!((parsed - days).abs() < 1e-12, "{cell}: {parsed}");
+        for [days, cells] in rows(DATES) {
+            for cell in cells.split("; ") {
+                let parsed = Clock::Dates.parse(cell);
+                let parsed = parsed.unwrap_or_else(|| panic!("{cell}"));
+                let days: f64 = days.parse().unwrap();
+                assert!((parsed - days).abs() < 1e-12, "{cell}: {parsed}");
+            }
         }
-        for wrong in NO_DATES {
+        for wrong in NO_DATES.split("; ") {
             assert_eq!(Clock::Dates.parse(wrong), None, "{wrong}");
         }
         let numbers = ["17", "-1.5e2", "2024", "inf", "NaN", "2024-01"];

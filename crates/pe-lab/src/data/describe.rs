@@ -254,34 +254,17 @@ fn warnings(data: &Rows, split: &Split, target: Option<&Target>) -> Vec<String> 
             100.0 / (tested - most) as f64
         ));
     }
-    if split.repeated > 0 {
-        lines.push(format!(
-            "rows with the sequence of an earlier one: {}{}",
-            grouped(split.repeated),
-            match split.leaked {
-                0 => "; equal sequences are all in training or all in the test",
-                _ => "",
-            }
-        ));
-    }
-    if split.leaked > 0 {
-        lines.push(format!(
-            "rows of the test file whose sequence is also in training: {}; a model may know their answers \
-             by heart",
-            grouped(split.leaked)
-        ));
-    }
-    if split.contradictory > 0 {
-        lines.push(format!(
-            "sequences under more than one {}: {}; not all of their answers can be correct",
-            noun(data),
-            grouped(split.contradictory)
-        ));
-    }
+    let words = [
+        "rows with the sequence",
+        "equal sequences",
+        "rows of the test file whose sequence is",
+        &format!("sequences under more than one {}", noun(data)),
+    ];
+    lines.extend(split.together.notes(split.leaked, words));
     if !data.groups.is_empty() {
         lines.push(format!(
             "{} groups of rows, each on one side of the division (groups with a sequence in common are one){}",
-            grouped(split.units),
+            grouped(split.together.units.len()),
             match split.left_out {
                 0 => String::new(),
                 rows => format!(

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::quote::grouped;
+use super::quote::counted;
 use crate::rng::{generator, permutation};
 
 const EPOCHS: usize = 10;
@@ -51,10 +51,9 @@ impl Epochs {
 
 /// How many steps an epoch has, in words.
 pub(super) fn once_through(samples: usize, what: &str) -> String {
-    let (steps, go) = match samples.div_ceil(USUAL_BATCH) {
-        1 => ("1 step".into(), "goes"),
-        steps => (format!("{} steps", grouped(steps)), "go"),
-    };
+    let steps = samples.div_ceil(USUAL_BATCH);
+    let go = if steps == 1 { "goes" } else { "go" };
+    let steps = counted(steps, "step");
     format!("in batches of {USUAL_BATCH}, {steps} {go} once through the {what} to train on")
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::limits::{MAX_BYTES, MAX_CLASSES, MAX_COLUMNS, MAX_ROWS, MIN_ROWS};
-use super::quote::{grouped, shorten};
+use super::quote::{counted, grouped, shorten};
 
 /// A message lists this many bad rows or classes and counts the rest.
 pub(super) const SHOWN: usize = 5;
@@ -13,10 +13,8 @@ pub(super) const SHOWN: usize = 5;
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", path.display())]
 pub struct DataError {
-    /// The file.
-    pub path: PathBuf,
-    /// What is wrong with it.
-    pub problem: Problem,
+    path: PathBuf,
+    problem: Problem,
 }
 
 /// Says of which file a problem is.
@@ -27,7 +25,7 @@ pub(super) fn of(path: &Path) -> impl FnOnce(Problem) -> DataError + use<> {
 
 /// What is wrong with a data file.
 #[derive(Debug, thiserror::Error)]
-pub enum Problem {
+pub(super) enum Problem {
     /// The file is not there, or may not be read.
     #[error("cannot be read: {0}; check the path")]
     Unreadable(#[from] std::io::Error),
@@ -38,97 +36,56 @@ pub enum Problem {
          their class), .txt, .md or .log (plain text), each of them perhaps with .gz behind it, .parquet, .arrow or .feather (a table), or .npy or .bin (token ids). A table of any name is read if --label says which column is the label, or --target which column of a \
          series is to be predicted"
     )]
-    Extension {
-        /// What it looks like, and what to do with it.
-        looks: String,
-    },
+    Extension { looks: String },
     /// Anything else, said where it is found.
     #[error("{0}")]
     Other(String),
     /// A setting of how to read the file is wrong.
     #[error("{0}")]
     Reading(String),
-    /// A file of more than [`MAX_BYTES`].
     #[error(
         "has {} bytes, more than the {} that are read; take a part of it",
         grouped(*bytes as usize),
         grouped(MAX_BYTES as usize)
     )]
-    TooLarge {
-        /// The size of the file.
-        bytes: u64,
-    },
-    /// More than [`MAX_COLUMNS`] columns.
+    TooLarge { bytes: u64 },
     #[error(
         "line {} has {} columns, more than {}; leave some out, or write the tokens of a row into one column",
         grouped(*line),
         grouped(*columns),
         grouped(MAX_COLUMNS)
     )]
-    TooManyColumns {
-        /// The number of the line, from 1.
-        line: usize,
-        /// Its columns.
-        columns: usize,
-    },
-    /// An empty file, or one of white space.
+    TooManyColumns { line: usize, columns: usize },
     #[error("is empty")]
     Empty,
-    /// A flag names a column that is not there.
     #[error(
         "{flag} names {}, and there is no such column; the columns are: {columns}",
         shorten(name)
     )]
     NoColumn {
-        /// The flag.
         flag: &'static str,
-        /// The name.
         name: String,
-        /// The names of the columns.
         columns: String,
     },
-    /// Images that cannot be used, for a reason that concerns all of them.
-    #[error("{0}")]
-    Images(String),
-    /// A series that cannot be used, for a reason that concerns all of it.
-    #[error("{0}")]
-    Series(String),
-    /// Image files that cannot be used.
     #[error("{}", bad_images(*count, shown))]
-    BadImages {
-        /// How many of them.
-        count: usize,
-        /// The first of them.
-        shown: Vec<BadImage>,
-    },
-    /// Lines that cannot be used.
+    BadImages { count: usize, shown: Vec<BadImage> },
     #[error("{}", bad_lines(*count, shown, *can_skip))]
     Lines {
-        /// How many lines are bad.
         count: usize,
-        /// The first of them.
         shown: Vec<BadLine>,
         /// Whether they could be left out.
         can_skip: bool,
     },
-    /// A file without rows.
     #[error("has no row of data; it takes at least {MIN_ROWS}")]
     NoRow,
-    /// Too many rows.
     #[error("has more than {} rows; take a sample of them", grouped(MAX_ROWS))]
     TooManyRows,
-    /// All rows have the same label.
     #[error(
         "all {} rows have the label {}, so there is nothing to tell apart; it takes two labels",
         grouped(*rows),
         shorten(label)
     )]
-    OneClass {
-        /// The number of rows.
-        rows: usize,
-        /// Their label.
-        label: String,
-    },
+    OneClass { rows: usize, label: String },
     /// More labels than a small classifier can learn.
     #[error(
         "has {} different labels, more than {}; a label is a class and not the name of a row. If labels are numbers, --objective number \
@@ -136,10 +93,7 @@ pub enum Problem {
         grouped(*classes),
         grouped(MAX_CLASSES)
     )]
-    TooManyClasses {
-        /// The number of different labels.
-        classes: usize,
-    },
+    TooManyClasses { classes: usize },
     /// Most of what is tested never occurs in training.
     #[error(
         "{percent:.0} % of the tokens of the test do not occur in training, such as {}, so there is \
@@ -147,18 +101,17 @@ pub enum Problem {
          --tokens characters, or leave columns out with --text or --columns",
         shorten(example)
     )]
-    Unknown {
-        /// How many percent.
-        percent: f64,
-        /// One of them.
-        example: String,
-    },
-    /// The test cannot be scored.
+    Unknown { percent: f64, example: String },
     #[error("the test cannot be scored: {0}")]
     Test(String),
-    /// A file of token ids cannot be used.
-    #[error("{0}")]
-    Ids(String),
+}
+
+/// Refuses a setting of this flag, if there is one. `why` goes on behind the flag.
+pub(super) fn refuse(flag: Option<impl fmt::Display>, why: &str) -> Result<(), Problem> {
+    match flag {
+        None => Ok(()),
+        Some(flag) => Err(Problem::Reading(format!("{flag} {why}"))),
+    }
 }
 
 impl Problem {
@@ -197,7 +150,7 @@ impl Problem {
 
 /// A line that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadLine {
+pub(super) struct BadLine {
     /// Its number, counted from 1. For a row of several lines, that of the first line.
     pub line: usize,
     /// What is wrong, and what to do.
@@ -212,10 +165,8 @@ impl fmt::Display for BadLine {
 
 /// An image file that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadImage {
-    /// The file.
+pub(super) struct BadImage {
     pub path: PathBuf,
-    /// What is wrong with it.
     pub what: String,
 }
 
@@ -238,12 +189,8 @@ pub(super) fn list<T: fmt::Display>(headline: String, count: usize, shown: &[T])
 }
 
 fn bad_lines(count: usize, shown: &[BadLine], can_skip: bool) -> String {
-    let headline = match count {
-        1 => "1 bad line".to_string(),
-        _ => format!("{} bad lines", grouped(count)),
-    };
     let advice = can_skip.then(|| how_to_skip(count));
-    list(headline, count, shown) + &advice.unwrap_or_default()
+    list(counted(count, "bad line"), count, shown) + &advice.unwrap_or_default()
 }
 
 fn how_to_skip(count: usize) -> String {
@@ -252,9 +199,6 @@ fn how_to_skip(count: usize) -> String {
 }
 
 fn bad_images(count: usize, shown: &[BadImage]) -> String {
-    let headline = match count {
-        1 => "1 file cannot be used".to_string(),
-        _ => format!("{} files cannot be used", grouped(count)),
-    };
+    let headline = format!("{} cannot be used", counted(count, "file"));
     list(headline, count, shown) + &how_to_skip(count)
 }

@@ -12,24 +12,18 @@ use super::rows::{Collector, Labels, Tokens};
 /// # Errors
 ///
 /// [`Problem::Lines`] where no record begins or a record of FASTQ ends too early, [`Problem::TooManyRows`].
-pub(super) fn read(
-    text: &str,
-    labels: Labels,
-    classes: Option<&ClassTable>,
-    rows: &mut Collector,
-) -> Result<Vec<String>, Problem> {
-    let mut notes = vec![match classes {
+pub(super) fn read(text: &str, rows: &mut Collector) -> Result<Vec<String>, Problem> {
+    let mut notes = vec![match rows.classes {
         None => "label from the last word of each header; tokens from the sequence below it; a token is a letter",
         Some(_) => "id from the first word of each header; tokens from the sequence below it; a token is a letter",
     }
     .to_string()];
-    let labels = Class { labels, classes };
     let mut seen = Cases::default();
     let first = lines(text).find(|(_, line)| !line.is_empty());
     match first {
-        Some((_, line)) if line.starts_with('>') => read_fasta(text, labels, rows, &mut seen)?,
+        Some((_, line)) if line.starts_with('>') => read_fasta(text, rows, &mut seen)?,
         Some((_, line)) if line.starts_with('@') => {
-            read_fastq(text, labels, rows, &mut seen)?;
+            read_fastq(text, rows, &mut seen)?;
             notes.push("the qualities of FASTQ are not read".into());
         }
         Some((number, line)) => {
@@ -54,33 +48,23 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..).zip(text.lines().map(str::trim_end))
 }
 
-fn read_fasta(
-    text: &str,
-    labels: Class<'_>,
-    rows: &mut Collector,
-    seen: &mut Cases,
-) -> Result<(), Problem> {
+fn read_fasta(text: &str, rows: &mut Collector, seen: &mut Cases) -> Result<(), Problem> {
     let mut record: Option<Record> = None;
     for (number, line) in lines(text) {
         match (line.strip_prefix('>'), &mut record) {
             (Some(header), _) => {
                 let before = record.replace(Record::new(number, header));
-                before.map_or(Ok(()), |before| before.end(labels, rows))?;
+                before.map_or(Ok(()), |before| before.end(rows))?;
             }
             (None, Some(record)) => record.add(number, line, seen),
             // Before the first header only blank lines stand: see `read`.
             (None, None) => {}
         }
     }
-    record.map_or(Ok(()), |last| last.end(labels, rows))
+    record.map_or(Ok(()), |last| last.end(rows))
 }
 
-fn read_fastq(
-    text: &str,
-    labels: Class<'_>,
-    rows: &mut Collector,
-    seen: &mut Cases,
-) -> Result<(), Problem> {
+fn read_fastq(text: &str, rows: &mut Collector, seen: &mut Cases) -> Result<(), Problem> {
     const FOUR: &str =
         "a record has four lines: `@id class`, the sequence, `+`, and as many qualities";
     let mut lines = lines(text);
@@ -118,35 +102,25 @@ fn read_fastq(
                 ),
             ));
         }
-        record.end(labels, rows)?;
+        record.end(rows)?;
     }
     Ok(())
 }
 
-/// Where the class of a record stands.
-#[derive(Clone, Copy)]
-struct Class<'a> {
-    labels: Labels,
-    /// The classes of the ids; without them, the class is the last word of a header.
-    classes: Option<&'a ClassTable>,
-}
-
-impl<'a> Class<'a> {
-    /// The class of the record with this header, or why it has none.
-    fn of(self, header: &'a str) -> Result<&'a str, String> {
-        // The first word is the name of the record.
-        let mut words = header.split_whitespace();
-        let id = words.next().unwrap_or("");
-        match self.classes {
-            Some(classes) => classes.of(id).ok_or_else(|| classes.lacks(id)),
-            None => words.last().ok_or_else(|| {
-                format!(
-                    "the header {} has no class; write it after the name, as in `>id class`, or name a table of ids and \
-                     classes with --labels FILE",
-                    shorten(header)
-                )
-            }),
-        }
+/// The class of the record with this header, or why it has none: that of its id, or without a table of classes its last word.
+fn class_of<'a>(header: &'a str, classes: Option<&'a ClassTable>) -> Result<&'a str, String> {
+    // The first word is the name of the record.
+    let mut words = header.split_whitespace();
+    let id = words.next().unwrap_or("");
+    match classes {
+        Some(classes) => classes.of(id).ok_or_else(|| classes.lacks(id)),
+        None => words.last().ok_or_else(|| {
+            format!(
+                "the header {} has no class; write it after the name, as in `>id class`, or name a table of ids and \
+                 classes with --labels FILE",
+                shorten(header)
+            )
+        }),
     }
 }
 
@@ -210,21 +184,19 @@ impl<'a> Record<'a> {
         }
     }
 
-    fn end(self, labels: Class<'_>, rows: &mut Collector) -> Result<(), Problem> {
-        let class = labels.of(self.header);
+    fn end(self, rows: &mut Collector) -> Result<(), Problem> {
+        let classes = rows.classes.clone();
+        let class = class_of(self.header, classes.as_deref());
         if let Some((line, what)) = self.bad {
-            rows.reject(line, || what);
-        } else if let (Err(what), Labels::Needed) = (&class, labels.labels) {
-            rows.reject(self.line, || what.clone());
+            rows.reject(line, what);
+        } else if let (Err(what), Labels::Needed) = (&class, rows.labels_are) {
+            rows.reject(self.line, what.clone());
         } else if self.tokens.count() == 0 {
-            rows.reject(self.line, || {
-                format!(
-                    "the header {} has no sequence below it",
-                    shorten(self.header)
-                )
-            });
+            let header = shorten(self.header);
+            let what = format!("the header {header} has no sequence below it");
+            rows.reject(self.line, what);
         } else {
-            rows.take(self.line, labels.labels.of(class.ok()), None, self.tokens)?;
+            rows.take(self.line, class.ok(), None, self.tokens)?;
         }
         Ok(())
     }
@@ -237,7 +209,7 @@ mod tests {
     use crate::data::testing::{Says, collected, rows};
 
     fn read_as(text: &str, labels: Labels) -> Result<(Rows, Vec<String>), String> {
-        collected("", |rows| read(text, labels, None, rows))
+        collected("", labels, |rows| read(text, rows))
     }
 
     fn of(text: &str) -> Vec<(String, String)> {
@@ -271,19 +243,20 @@ mod tests {
 
     #[test]
     fn classes_may_stand_in_a_table_by_the_first_word_of_a_header() {
-        let table = |text| ClassTable::read("classes.csv".into(), text).unwrap();
-        let classes = table("id,class\none,yes\ntwo,no\n");
-        let read_with = |classes: &ClassTable, labels| {
+        let read_with = |table: &str, labels| {
             let text = ">one some words\nACGT\n>two\nGGG\n";
-            collected("", |rows| read(text, labels, Some(classes), rows))
+            collected("", labels, |rows| {
+                let classes = ClassTable::read("classes.csv".into(), table).unwrap();
+                rows.classes = Some(classes.into());
+                read(text, rows)
+            })
         };
-        let (rows, notes) = read_with(&classes, Labels::Needed).unwrap();
+        let (rows, notes) = read_with("id,class\none,yes\ntwo,no\n", Labels::Needed).unwrap();
         assert_eq!(rows.labels, ["no", "yes"]);
         notes[0].says("id from the first word");
-        let lacking = table("one,yes\n");
-        let said = read_with(&lacking, Labels::Needed).unwrap_err();
+        let said = read_with("one,yes\n", Labels::Needed).unwrap_err();
         said.says("line 3: `two` has no class in `classes.csv`");
-        let (rows, _) = read_with(&lacking, Labels::IfAny).unwrap();
+        let (rows, _) = read_with("one,yes\n", Labels::IfAny).unwrap();
         assert_eq!(rows.labels, ["?", "yes"]);
     }
 

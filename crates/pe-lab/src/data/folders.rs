@@ -42,7 +42,7 @@ pub(super) struct Folder {
 ///
 /// # Errors
 ///
-/// [`Problem::Images`] for a folder without classes, for files beside the folders of classes, and for too
+/// [`Problem::Other`] for a folder without classes, for files beside the folders of classes, and for too
 /// many files or classes.
 pub(super) fn folder(root: &Path) -> Result<Folder, Problem> {
     let is = |name: &str| root.join(name).is_dir();
@@ -80,7 +80,7 @@ pub(super) fn folder(root: &Path) -> Result<Folder, Problem> {
 
 /// The files inside a folder of folders. `advice` is what to do where it has none.
 fn classes(root: &Path, advice: &str) -> Result<Found, Problem> {
-    let wrong = |reason: String| Err(Problem::Images(reason));
+    let wrong = |reason: String| Err(Problem::Other(reason));
     let mut found = Found::default();
     let (mut files, mut count) = (Vec::new(), 0);
     for entry in sorted(root)? {
@@ -137,7 +137,7 @@ pub(super) fn kept_name(folder: &Path, extension: &str) -> String {
 ///
 /// # Errors
 ///
-/// [`Problem::Images`] for a class without files, for one class alone, and for a class that is only tested. `what` is `image`
+/// [`Problem::Other`] for a class without files, for one class alone, and for a class that is only tested. `what` is `image`
 /// or `text`.
 pub(super) fn check_folders(
     train: &Found,
@@ -150,13 +150,13 @@ pub(super) fn check_folders(
     };
     let test_folder = test.map(|(found, _)| found);
     if let Some(label) = empty(train).or_else(|| test_folder.and_then(empty)) {
-        return Err(Problem::Images(format!(
+        return Err(Problem::Other(format!(
             "the folder {} of a class holds no {what}; delete it, or put {what}s into it",
             shorten(&label)
         )));
     }
     if let [label] = &train.labels[..] {
-        return Err(Problem::Images(format!(
+        return Err(Problem::Other(format!(
             "all {what}s are in one folder, {}, so there is nothing to tell apart; it takes two classes",
             shorten(label)
         )));
@@ -167,7 +167,7 @@ pub(super) fn check_folders(
             .iter()
             .find(|label| !train.labels.contains(label))
     {
-        return Err(Problem::Images(format!(
+        return Err(Problem::Other(format!(
             "the class {} is only in {name}, so no model can have learned it",
             shorten(label)
         )));
@@ -175,15 +175,43 @@ pub(super) fn check_folders(
     Ok(())
 }
 
-/// Checks that no more files are bad than may be.
-pub(super) fn check_bad(bad: &[BadImage], allowed: usize) -> Result<(), Problem> {
-    match bad.len() > allowed {
-        false => Ok(()),
-        true => Err(Problem::BadImages {
-            count: bad.len(),
-            shown: bad.iter().take(SHOWN).cloned().collect(),
-        }),
+/// The files of a folder that cannot be used. A few may be left out.
+pub(super) struct Bad<'a> {
+    root: &'a Path,
+    allowed: usize,
+    pub all: Vec<BadImage>,
+}
+
+impl<'a> Bad<'a> {
+    pub fn new(root: &'a Path, allowed: usize) -> Self {
+        let all = Vec::new();
+        Self { root, allowed, all }
     }
+
+    /// What went well with a file. What did not is kept.
+    pub fn sort_out<T>(&mut self, file: &Path, tried: Result<T, String>) -> Option<T> {
+        let path = || inside(self.root, file);
+        let keep = |what| self.all.push(BadImage { path: path(), what });
+        tried.map_err(keep).ok()
+    }
+
+    /// Checks that no more are bad than may be.
+    pub fn check(&self) -> Result<(), Problem> {
+        match self.all.len() > self.allowed {
+            false => Ok(()),
+            true => Err(Problem::BadImages {
+                count: self.all.len(),
+                shown: self.all.iter().take(SHOWN).cloned().collect(),
+            }),
+        }
+    }
+}
+
+/// The path of a file inside of a folder that was named, or as it was named itself.
+pub(super) fn inside(root: &Path, file: &Path) -> PathBuf {
+    let inside = file.strip_prefix(root).ok();
+    let inside = inside.filter(|inside| !inside.as_os_str().is_empty());
+    inside.unwrap_or(file).to_path_buf()
 }
 
 /// Of a folder, the folders in it that were read and their files: one that the group may not read, and one that others
@@ -247,7 +275,7 @@ pub(super) fn first_of(bad: &[BadImage]) -> String {
 ///
 /// # Errors
 ///
-/// [`Problem::Images`] for too many files, and for folders that lie too deep.
+/// [`Problem::Other`] for too many files, and for folders that lie too deep.
 pub(super) fn files(root: &Path) -> Result<(Vec<PathBuf>, usize), Problem> {
     let (mut files, mut hidden, mut count) = (Vec::new(), 0, 0);
     walk(root, 0, &mut files, &mut hidden, &mut count)?;
@@ -263,7 +291,7 @@ fn walk(
     count: &mut usize,
 ) -> Result<(), Problem> {
     if depth == MAX_DEPTH {
-        return Err(Problem::Images(format!(
+        return Err(Problem::Other(format!(
             "{} lies {MAX_DEPTH} folders deep, and deeper folders are not read",
             folder.display()
         )));
@@ -276,7 +304,7 @@ fn walk(
         } else {
             *count += 1;
             if *count > MAX_FILES {
-                return Err(Problem::Images(format!(
+                return Err(Problem::Other(format!(
                     "holds more than {} files; take a sample of them",
                     grouped(MAX_FILES)
                 )));
@@ -290,7 +318,7 @@ fn walk(
 /// What is in a folder, sorted, so that the order is the same on every machine.
 fn sorted(folder: &Path) -> Result<Vec<PathBuf>, Problem> {
     let unreadable = |error: std::io::Error| {
-        Problem::Images(format!("{} cannot be read: {error}", folder.display()))
+        Problem::Other(format!("{} cannot be read: {error}", folder.display()))
     };
     let mut entries = Vec::new();
     for entry in fs::read_dir(folder).map_err(unreadable)? {

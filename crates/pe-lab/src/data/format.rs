@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::Problem;
+use super::error::{Problem, refuse};
 use super::reading::{Objective, Reading, TokenKind};
 use super::{columnar, packed, patches};
 
@@ -41,36 +41,39 @@ impl Format {
         let format = Self::by_name(path, reading)?;
         let has_patches = matches!(format, Self::Csv | Self::JsonLines | Self::Ts | Self::Arff);
         match reading.about_images() {
-            Some("--patch") if has_patches => patches::check(reading).map(|()| format),
-            Some(flag) => Err(Problem::Reading(format!(
-                "{flag} is about images; name their folder with --data FOLDER"
-            ))),
-            None => Ok(format),
+            Some("--patch") if has_patches => patches::check(reading)?,
+            flag => refuse(
+                flag,
+                "is about images; name their folder with --data FOLDER",
+            )?,
         }
+        Ok(format)
     }
 
     /// The format that the name and the settings say.
     fn by_name(path: &Path, reading: &Reading) -> Result<Self, Problem> {
         match extension(path).as_str() {
-            "fasta" | "fa" | "fna" | "faa" | "fastq" | "fq" => match reading.not_about_records(TokenKind::Characters) {
-                None => Ok(Self::Fasta),
-                Some(flag) => Err(Problem::Reading(format!(
-                    "{flag} is not about FASTA or FASTQ: a row is a record, a token is a letter of its sequence, and \
-                     the label is the last word of its header, or in a table (--labels)"
-                ))),
-            },
+            "fasta" | "fa" | "fna" | "faa" | "fastq" | "fq" => {
+                refuse(
+                    reading.not_about_records(TokenKind::Characters),
+                    "is not about FASTA or FASTQ: a row is a record, a token is a letter of its sequence, and the label is the last word \
+                     of its header, or in a table (--labels)",
+                )?;
+                Ok(Self::Fasta)
+            }
             "json" => Err(Problem::Other(
                 "holds JSON, which is read as lines: one object per line, in a file that ends in .jsonl; \
                  `jq -c '.[]' FILE.json > FILE.jsonl` makes them of a list"
                     .into(),
             )),
-            ending @ ("ts" | "arff") => match reading.not_about_records(TokenKind::Numbers) {
-                None if ending == "ts" => Ok(Self::Ts),
-                None => Ok(Self::Arff),
-                Some(flag) => Err(Problem::Reading(format!(
-                    "{flag} is not about a file of labelled series (.{ending}), which says itself what is in it"
-                ))),
-            },
+            ending @ ("ts" | "arff") => {
+                let flag = reading.not_about_records(TokenKind::Numbers);
+                refuse(
+                    flag,
+                    &format!("is not about a file of labelled series (.{ending}), which says itself what is in it"),
+                )?;
+                Ok(if ending == "ts" { Self::Ts } else { Self::Arff })
+            }
             ending if columnar::ENDINGS.contains(&ending) => {
                 columnar::check(packed::inner_name(path).1, reading)?;
                 Ok(match reading.target.is_some() {
@@ -82,7 +85,7 @@ impl Format {
             _ if reading.target.is_some() => Ok(Self::Series),
             "csv" | "tsv" | "tab" | "data" => Ok(Self::Csv),
             "jsonl" | "ndjson" => Ok(Self::JsonLines),
-            "npy" | "bin" if packed::inner_name(path).1 => Err(Problem::Ids(
+            "npy" | "bin" if packed::inner_name(path).1 => Err(Problem::Other(
                 "holds token ids, which are read in windows from a file that is not packed; unpack it with gunzip --keep FILE.gz"
                     .into(),
             )),
@@ -105,17 +108,8 @@ impl Format {
 
     /// Whether a file of this format is read window by window, and may be of any size.
     pub(super) fn is_windowed(self, reading: &Reading) -> bool {
-        match self {
-            Self::Ids => true,
-            Self::Text => reading.is_next() && reading.tokens == Some(TokenKind::Bytes),
-            Self::Csv
-            | Self::JsonLines
-            | Self::Fasta
-            | Self::Series
-            | Self::Ts
-            | Self::Arff
-            | Self::Images => false,
-        }
+        let is_bytes = reading.is_next() && reading.tokens == Some(TokenKind::Bytes);
+        self == Self::Ids || (self == Self::Text && is_bytes)
     }
 }
 
@@ -147,16 +141,16 @@ fn is_text(ending: &str, reading: &Reading) -> bool {
 
 /// Checks that settings fit a file of token ids.
 fn check_ids(reading: &Reading) -> Result<(), Problem> {
-    match reading.about_lines() {
-        _ if reading.objective == Some(Objective::Masked) => Err(Problem::Ids(
+    if reading.objective == Some(Objective::Masked) {
+        return Err(Problem::Other(
             "holds token ids, of which the next one is predicted; --objective masked is for a text"
                 .into(),
-        )),
-        Some(flag) => Err(Problem::Reading(format!(
-            "{flag} is about labelled rows, and a file of this name holds token ids"
-        ))),
-        None => Ok(()),
+        ));
     }
+    refuse(
+        reading.about_lines(),
+        "is about labelled rows, and a file of this name holds token ids",
+    )
 }
 
 /// The end of the name of a file in small letters, without a `.gz` behind it.

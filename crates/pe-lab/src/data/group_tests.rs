@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{DataTask, Made, Source};
-use crate::data::testing::{self, Says, check_prepared, read, settings, source, tested};
+use super::DataTask;
+use crate::data::testing::{
+    self, Says, check_prepared, folded, read, tasks_of_rows, tested, tested_on,
+};
 use crate::rng::{RngExt, generator};
 use crate::task::{Sample, Task, Tuning};
 
@@ -43,11 +45,8 @@ const BY_WHO: &str = "text = 'text'; group = 'who'";
 
 /// The groups that are trained on and those that are tested, of every task.
 fn sides(data: &DataTask) -> Vec<[BTreeSet<usize>; 2]> {
-    let Made::Rows(tasks) = &data.made else {
-        panic!("labelled rows");
-    };
     let of = |rows: &[usize]| rows.iter().map(|row| row / OF_GROUP).collect();
-    tasks
+    tasks_of_rows(data)
         .iter()
         .map(|task| [of(task.own().2), of(&task.tested_rows())])
         .collect()
@@ -68,12 +67,7 @@ fn nearly_equal_rows_are_warned_of_and_groups_keep_them_together() {
         };
         assert!(trained.intersection(tested).count() > 20, "{name}");
         for folds in [None, Some(4)] {
-            let folder = tempfile::tempdir().unwrap();
-            let kept = DataTask::read(&Source {
-                folds,
-                ..source(folder.path(), name, &text, BY_WHO)
-            });
-            let kept = kept.unwrap();
+            let kept = folded(name, &text, BY_WHO, folds).unwrap();
             assert_eq!(kept.warning(), None);
             kept.says("\n60 groups of rows");
             let mut all = BTreeSet::new();
@@ -154,18 +148,11 @@ fn groups_where_they_make_no_sense_are_refused_with_the_reason() {
 
 #[test]
 fn a_group_of_a_test_file_is_not_trained_on() {
-    let folder = tempfile::tempdir().unwrap();
     let all = csv();
     let lines: Vec<&str> = all.lines().collect();
     let rows = |rows: &[&str]| format!("{}\n{}\n", lines[0], rows.join("\n"));
-    let file = testing::file(folder.path(), "a.csv", rows(&lines[1..201]));
-    let read = |tested: &[&str]| {
-        DataTask::read(&Source {
-            test: Some(testing::file(folder.path(), "b.csv", rows(tested))),
-            reading: settings(BY_WHO),
-            ..Source::from(file.as_path())
-        })
-    };
+    let train = rows(&lines[1..201]);
+    let read = |test: &[&str]| tested_on(("a.csv", &train), ("b.csv", rows(test)), BY_WHO);
     read(&lines[201..]).unwrap();
     let error = read(&lines[199..]).unwrap_err();
     error.says("the group of row 1 of the test file");

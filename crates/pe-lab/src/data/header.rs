@@ -8,6 +8,7 @@ use super::numbers::finite;
 use super::quote::{column_called, grouped, shorten};
 use super::reading::Reading;
 use super::records::each_row;
+use crate::grouped::counted;
 
 /// The column of this name, or of this name in other capitals if only one is.
 pub(super) fn column(names: &[String], name: &str) -> Option<usize> {
@@ -198,7 +199,7 @@ impl Below {
             return Some(format!(
                 "is no header: it has {}, and most lines have more, such as line {at}, which has {width}; delete it if it is a title, \
                  begin the file with a name for each column, and write cells that hold a separator in double quotes{}",
-                cells(names.len()),
+                counted(names.len(), "cell"),
                 match width == names.len() + 1 {
                     true =>
                         " (a table that R writes with the names of its rows takes col.names = NA)",
@@ -268,13 +269,6 @@ pub(super) fn survey(
     }
     notes.extend(of_one_name(names));
     Ok((below.columns, notes))
-}
-
-fn cells(count: usize) -> String {
-    match count {
-        1 => "1 cell".into(),
-        _ => format!("{count} cells"),
-    }
 }
 
 /// What is to be said of names that several columns have.

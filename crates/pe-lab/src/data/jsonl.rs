@@ -8,7 +8,7 @@ use serde::Deserializer;
 use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 
 use super::column::Column;
-use super::error::Problem;
+use super::error::{Problem, refuse};
 use super::json::{List, Sequence, word};
 use super::limits::MAX_COLUMNS;
 use super::numbered::Numbered;
@@ -36,12 +36,8 @@ const NAMED: usize = 8;
 /// # Errors
 ///
 /// [`Problem::Reading`] for a setting that is for tables, [`Problem::TooManyRows`].
-pub(super) fn read(
-    text: &str,
-    reading: &Reading,
-    labels: Labels,
-    rows: &mut Collector,
-) -> Result<Vec<String>, Problem> {
+pub(super) fn read(text: &str, rows: &mut Collector) -> Result<Vec<String>, Problem> {
+    let reading = &rows.reading.clone();
     let keys = Keys::of(reading)?;
     let example = match reading.is_answer() {
         true => EXAMPLE_OF_ANSWERS,
@@ -55,18 +51,13 @@ pub(super) fn read(
         },
         kind => kind.unwrap_or(TokenKind::Words),
     };
-    if kind == TokenKind::Numbers {
-        rows.measure(1);
-    }
-    if reading.is_answer() {
-        rows.write_labels(kind);
-    }
+    rows.tokens_are(kind);
     let (mut used, mut unread) = (BTreeSet::new(), BTreeSet::new());
     for (line, text) in lines(text) {
-        let found = match keys.found(text, labels, kind, example) {
+        let found = match keys.found(text, rows.labels_are, kind, example) {
             Ok(found) => found,
             Err(what) => {
-                rows.reject(line, || what);
+                rows.reject(line, what);
                 continue;
             }
         };
@@ -81,8 +72,8 @@ pub(super) fn read(
         if unread.len() < 1000 {
             unread.extend(found.others);
         }
-        let label = labels.of(found.label.as_deref());
-        rows.take(line, label, found.group.as_deref(), tokens)?;
+        let (label, group) = (found.label.as_deref(), found.group.as_deref());
+        rows.take(line, label, group, tokens)?;
     }
     Ok(describe(&keys, reading, kind, &used, &unread))
 }
@@ -137,11 +128,8 @@ pub(super) fn columns(
     text: &str,
     reading: &Reading,
 ) -> Result<(Vec<String>, Vec<Column>), Problem> {
-    if let Some(flag) = reading.first("--delimiter --no-header") {
-        return Err(Problem::Reading(format!(
-            "{flag} is for tables, and this file holds JSON lines"
-        )));
-    }
+    let flag = reading.first("--delimiter --no-header");
+    refuse(flag, "is for tables, and this file holds JSON lines")?;
     check_lines(text)?;
     let (mut keys, mut columns) = (Numbered::default(), Vec::<Column>::new());
     let mut untaken = Untaken::default();
@@ -156,7 +144,7 @@ pub(super) fn columns(
                     columns[place].add(line, cell.trim(), true);
                 }
             }
-            Err(what) => untaken.reject(line, || what),
+            Err(what) => untaken.reject(line, what),
         }
         if columns.len() > MAX_COLUMNS {
             let columns = columns.len();
@@ -260,12 +248,10 @@ struct Keys<'a> {
 impl<'a> Keys<'a> {
     /// The keys that a person named, or else the usual ones.
     fn of(reading: &'a Reading) -> Result<Self, Problem> {
-        if let Some(flag) = reading.first("--columns --delimiter --no-header") {
-            return Err(Problem::Reading(format!(
-                "{flag} is for tables, and this file holds JSON lines; name the key of the sequence \
-                 with --text and that of the label with --label"
-            )));
-        }
+        refuse(
+            reading.first("--columns --delimiter --no-header"),
+            "is for tables, and this file holds JSON lines; name the key of the sequence with --text and that of the label with --label",
+        )?;
         let what = reading.usual_label();
         let prompt = reading.is_answer().then_some(PROMPT);
         let keys = Self {

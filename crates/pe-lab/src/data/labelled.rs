@@ -159,7 +159,7 @@ impl Labelled {
         let task = Self {
             vocabulary,
             kind: data.written.unwrap_or(TokenKind::Words),
-            units: split.of_row,
+            units: split.together.of_row,
             warning,
             ..Self::of(
                 sequences.clone(),

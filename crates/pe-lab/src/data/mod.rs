@@ -98,13 +98,10 @@ mod vocabulary;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use error::{BadImage, BadLine, DataError, Problem};
+pub use error::DataError;
 pub use format::{Format, predicts_next};
 pub use images::digits_32;
-pub use limits::{
-    MAX_ALPHABET, MAX_BYTES, MAX_CHARACTERS, MAX_CLASSES, MAX_COLUMNS, MAX_FOLDS, MAX_IDS,
-    MAX_LINE, MAX_ROWS, MAX_TOKENS, MAX_VOCABULARY, MAX_WORDS, MIN_CHARACTERS, MIN_ROWS, NAME,
-};
+pub use limits::NAME;
 pub use next::check_train_length;
 pub use prediction::{ToPredict, Truth};
 pub use prepared::{digest as prepared_digest, task as prepared_task};
@@ -115,8 +112,8 @@ pub use spec::{DataSpec, FileSpec, Known, Source, digest, digest_of};
 pub use task::{DataTask, is_own};
 
 use crate::task::{Language, NextToken, Sample, Task};
-use class_table::ClassTable;
-use error::of;
+
+use error::{Problem, of, refuse};
 use folds::labelled;
 use labelled::Labelled;
 use open::{checked_format, classes, open, rows_of};
@@ -205,18 +202,13 @@ fn of_rows(
     spec: &mut DataSpec,
 ) -> Result<(Vec<Arc<Labelled>>, Vec<String>), DataError> {
     let (file, test, reading) = (&source.file, &source.test, &source.reading);
-    let mut collector = Collector::new(reading);
-    let (format, needed) = (spec.format, Labels::Needed);
-    let table = source.labels.as_ref().map(|file| source.entry(file));
-    let table = classes(table.as_ref(), format, reading).map_err(of(file))?;
-    let table = table.as_ref();
-    let notes = rows_of(file, format, text, reading, needed, table, &mut collector);
-    let mut notes = notes.map_err(of(file))?;
+    let mut collector = Collector::new(reading, Labels::Needed);
+    collector.classes = classes(source, spec.format, reading).map_err(of(file))?;
+    let mut notes = rows_of(file, spec.format, text, &mut collector).map_err(of(file))?;
     let in_file = collector.len();
     if let Some(test) = test {
         let (format, kept, text) = open(&source.entry(test), reading).map_err(of(test))?;
-        let more = rows_of(test, format, &text, reading, needed, table, &mut collector);
-        let more = more.map_err(of(test))?;
+        let more = rows_of(test, format, &text, &mut collector).map_err(of(test))?;
         notes.push(format!(
             "tested on the rows of {}{}",
             kept.file,
@@ -229,7 +221,7 @@ fn of_rows(
         notes.extend(more.into_iter().map(said));
         spec.test = Some(kept);
     }
-    notes.extend(table.map_or(Vec::new(), ClassTable::describe));
+    notes.extend(collector.classes.iter().flat_map(|table| table.describe()));
     if let Some(file) = &source.labels {
         spec.labels = Some(spec_of(source, file).map_err(of(file))?);
     }
@@ -245,7 +237,7 @@ fn of_rows(
     Ok((tasks, description))
 }
 
-/// What identifies another file of the data.
+/// What identifies a file of the data.
 fn spec_of(source: &Source, file: &Path) -> Result<FileSpec, Problem> {
     let (sha256, bytes) = digest_and_size(source.entry(file).open()?)?;
     let file = name_of(file);
@@ -258,17 +250,11 @@ fn spec_of(source: &Source, file: &Path) -> Result<FileSpec, Problem> {
 
 /// Refuses what is for labelled rows alone. `held_out` says of what which part is the test.
 fn refuse_other_tests(source: &Source, held_out: &str) -> Result<(), Problem> {
-    let set = [
-        (source.test.is_some(), "--test"),
-        (source.folds.is_some(), "--folds"),
-        (source.labels.is_some(), "--labels"),
-    ];
-    match set.into_iter().find(|(set, _)| *set) {
-        None => Ok(()),
-        Some((_, flag)) => Err(Problem::Reading(format!(
-            "{flag} is for labelled rows; of {held_out} is the test"
-        ))),
-    }
+    let test = source.test.as_ref().map(|_| "--test");
+    let folds = || source.folds.map(|_| "--folds");
+    let labels = || source.labels.as_ref().map(|_| "--labels");
+    let why = format!("is for labelled rows; of {held_out} is the test");
+    refuse(test.or_else(folds).or_else(labels), &why)
 }
 
 /// The task of a file that is read window by window, or by a tokenizer.
@@ -292,21 +278,19 @@ fn windowed(source: &Source, format: Format) -> Result<DataTask, Problem> {
         }
     };
     description.extend(first_windows(&task));
-    let (sha256, bytes) = match known {
-        Some(known) => (known.sha256.clone(), entry.open()?.metadata()?.len()),
-        None => digest_and_size(entry.open()?)?,
-    };
-    let kept = FileSpec {
-        file: name,
-        sha256,
-        bytes,
+    let kept = match known {
+        Some(known) => FileSpec {
+            file: name,
+            sha256: known.sha256.clone(),
+            bytes: entry.open()?.metadata()?.len(),
+        },
+        None => spec_of(source, file)?,
     };
     let spec = DataSpec {
         vocabulary: (format == Format::Ids).then(|| task.vocabulary()),
-        tokenizer: match &source.tokenizer {
-            None => None,
-            Some(tokenizer) => Some(spec_of(source, tokenizer)?),
-        },
+        tokenizer: (source.tokenizer.as_ref())
+            .map(|tokenizer| spec_of(source, tokenizer))
+            .transpose()?,
         ..DataSpec::new(kept, format, reading)
     };
     let made = Made::Next(Arc::new(task));

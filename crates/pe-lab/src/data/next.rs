@@ -55,7 +55,7 @@ pub(super) fn of_tokenizer(
     _reading: &Reading,
     _ids: Option<&Entry>,
 ) -> Result<(NextToken, Vec<String>), Problem> {
-    Err(Problem::Ids(format!(
+    Err(Problem::Other(format!(
         "is to be read by the tokenizer {}, and this build reads none: cargo run --release --features tokenizers \
          -- compare --tokens FILE",
         tokenizer.display()
@@ -104,7 +104,7 @@ pub(super) fn of_file(
         false => {
             let open = TokenFile::of(entry.open()?, start, width);
             Stream::File(open.map_err(|error| match error.kind() {
-                std::io::ErrorKind::InvalidData => Problem::Ids(error.to_string()),
+                std::io::ErrorKind::InvalidData => Problem::Other(error.to_string()),
                 _ => Problem::from(error),
             })?)
         }
@@ -113,7 +113,7 @@ pub(super) fn of_file(
         return Err(Problem::Empty);
     }
     if let Some(count) = count.filter(|count| *count != tokens.len()) {
-        return Err(Problem::Ids(format!(
+        return Err(Problem::Other(format!(
             "says that it holds {} ids and holds {}",
             grouped(count),
             grouped(tokens.len())
@@ -152,7 +152,7 @@ fn largest(tokens: &Stream) -> Result<(usize, usize), Problem> {
                     negative if negative < 0 => negative.to_string(),
                     _ => grouped(id as usize),
                 };
-                return Err(Problem::Ids(format!(
+                return Err(Problem::Other(format!(
                     "token {} is the id {shown}; ids are from 0 to {}. If the width of an id is another one, say \
                      --tokens u16 or --tokens u32",
                     grouped(from + nth),
@@ -177,7 +177,7 @@ fn ids(path: &Entry, reading: &Reading) -> Result<(u64, usize, Option<usize>), P
     if name.ends_with(".npy") {
         return match reading.tokens {
             None => npy::header(&mut BufReader::new(path.open()?)),
-            Some(_) => Err(Problem::Ids(
+            Some(_) => Err(Problem::Other(
                 "a .npy says itself what its numbers are; leave --tokens out".into(),
             )),
         };
@@ -187,7 +187,7 @@ fn ids(path: &Entry, reading: &Reading) -> Result<(u64, usize, Option<usize>), P
         Some(TokenKind::U32) => Ok((0, 4, None)),
         None if name.ends_with(".u16.bin") => Ok((0, 2, None)),
         None if name.ends_with(".u32.bin") => Ok((0, 4, None)),
-        _ => Err(Problem::Ids(
+        _ => Err(Problem::Other(
             "a .bin does not say how wide its ids are; say --tokens u16 or --tokens u32 (the lowest byte first), \
              or call it NAME.u16.bin or NAME.u32.bin"
                 .into(),

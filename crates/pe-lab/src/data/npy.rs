@@ -12,10 +12,10 @@ const MOST: usize = 1 << 16;
 ///
 /// # Errors
 ///
-/// [`Problem::Ids`] when it is no such file, or not one of a row of whole numbers.
+/// [`Problem::Other`] when it is no such file, or not one of a row of whole numbers.
 pub(super) fn header(file: &mut impl Read) -> Result<(u64, usize, Option<usize>), Problem> {
     let damaged =
-        || Problem::Ids("is not a .npy: its first bytes are not those of numpy's format".into());
+        || Problem::Other("is not a .npy: its first bytes are not those of numpy's format".into());
     let mut bytes = |count: usize| {
         let mut bytes = vec![0; count];
         file.read_exact(&mut bytes)
@@ -30,7 +30,7 @@ pub(super) fn header(file: &mut impl Read) -> Result<(u64, usize, Option<usize>)
         1 => 2,
         2 | 3 => 4,
         version => {
-            return Err(Problem::Ids(format!(
+            return Err(Problem::Other(format!(
                 "is of version {version} of numpy's format; 1 to 3 can be read"
             )));
         }
@@ -50,7 +50,7 @@ pub(super) fn header(file: &mut impl Read) -> Result<(u64, usize, Option<usize>)
         .and_then(|shape| shape.1.split_once(')'));
     let shape = shape.ok_or_else(damaged)?.0.trim();
     let Ok(count) = shape.trim_end_matches(',').trim().parse::<usize>() else {
-        return Err(Problem::Ids(format!(
+        return Err(Problem::Other(format!(
             "holds an array of the shape ({shape}); token ids are in one row (in numpy: ids.reshape(-1))"
         )));
     };
@@ -64,7 +64,7 @@ fn width(dtype: &str) -> Result<usize, Problem> {
         "<u2" => Ok(2),
         "<u4" | "<i4" => Ok(4),
         "<u8" | "<i8" => Ok(8),
-        other => Err(Problem::Ids(format!(
+        other => Err(Problem::Other(format!(
             "holds numbers of the type {other}; token ids are of u1, <u2, <u4, <u8, <i4 or <i8 (in numpy: \
              ids.astype('<u4'))"
         ))),

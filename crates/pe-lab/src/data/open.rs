@@ -3,17 +3,18 @@
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
+use std::rc::Rc;
 
 use super::class_table::ClassTable;
-use super::error::Problem;
+use super::error::{Problem, refuse};
 use super::format::{Format, delimiter, is_columnar, is_json_lines, is_text_by_flag};
 use super::limits::MAX_BYTES;
 use super::reading::{Reading, TokenKind};
 use super::records::check_lines;
-use super::rows::{Collector, Labels};
+use super::rows::Collector;
 use super::series::read_long;
 use super::sheet::Form;
-use super::spec::{FileSpec, name_of};
+use super::spec::{FileSpec, Source, name_of};
 use super::untaken::Untaken;
 use super::{arff, binary, columnar, csv, fasta, jsonl, looks, packed, ts};
 use crate::door::{Entry, bytes_of};
@@ -43,24 +44,22 @@ pub(super) fn checked_format(file: &Entry, reading: &Reading) -> Result<Format, 
         }
         Ok(format) => format,
     };
-    match (format, reading.about_text()) {
-        (Format::Csv | Format::JsonLines, Some(flag)) => Err(Problem::Reading(format!(
-            "{flag} is about a text or token ids, and this file holds labelled rows"
-        ))),
-        (Format::Ids, _) if reading.objective_of_rows().is_some() => {
-            Err(Problem::Reading(format!(
-                "{} is for rows, and a file of this name holds token ids",
-                reading.objective_of_rows().unwrap_or_default()
-            )))
-        }
-        (Format::Text, _) if matches!(reading.tokens, Some(TokenKind::U16 | TokenKind::U32)) => {
-            Err(Problem::Reading(
-                "--tokens u16 and u32 are for a .bin of token ids; a text has characters or bytes"
-                    .into(),
-            ))
-        }
-        _ => Ok(format),
+    match format {
+        Format::Csv | Format::JsonLines => refuse(
+            reading.about_text(),
+            "is about a text or token ids, and this file holds labelled rows",
+        )?,
+        Format::Ids => refuse(
+            reading.objective_of_rows(),
+            "is for rows, and a file of this name holds token ids",
+        )?,
+        Format::Text if matches!(reading.tokens, Some(TokenKind::U16 | TokenKind::U32)) => refuse(
+            Some("--tokens u16 and u32"),
+            "are for a .bin of token ids; a text has characters or bytes",
+        )?,
+        _ => {}
     }
+    Ok(format)
 }
 
 /// What is wrong with a file that begins with `head`, of which only its name was looked at so far.
@@ -146,29 +145,31 @@ fn not_utf8(bytes: &[u8]) -> Problem {
     for (line, bytes) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
         if let Err(error) = std::str::from_utf8(bytes) {
             let at = error.valid_up_to();
-            untaken.reject(line, || {
-                format!(
-                    "byte {} of the line, 0x{:02x}, is not UTF-8; save the file as UTF-8",
-                    at + 1,
-                    bytes[at]
-                )
-            });
+            let what = format!(
+                "byte {} of the line, 0x{:02x}, is not UTF-8; save the file as UTF-8",
+                at + 1,
+                bytes[at]
+            );
+            untaken.reject(line, what);
         }
     }
     untaken.problem(false)
 }
 
-/// The table of classes of a file of this format, if `--labels` names one.
+/// The table of classes of rows of this format, if `--labels` names one.
 ///
 /// # Errors
 ///
 /// [`Problem::Reading`] for a format whose rows have no ids, and for what is wrong with the table.
 pub(super) fn classes(
-    labels: Option<&Entry>,
+    source: &Source,
     format: Format,
     reading: &Reading,
-) -> Result<Option<ClassTable>, Problem> {
-    let Some(file) = labels else { return Ok(None) };
+) -> Result<Option<Rc<ClassTable>>, Problem> {
+    let Some(file) = &source.labels else {
+        return Ok(None);
+    };
+    let file = &source.entry(file);
     let has_ids = format == Format::Fasta || reading.id.is_some();
     if !has_ids {
         return Err(Problem::Reading(
@@ -184,7 +185,7 @@ pub(super) fn classes(
         check_lines(&text)?;
         ClassTable::read(name_of(file), &text)
     });
-    Ok(Some(table.map_err(about)?))
+    Ok(Some(Rc::new(table.map_err(about)?)))
 }
 
 /// Reads the rows of a file, and returns in words how.
@@ -192,28 +193,20 @@ pub(super) fn rows_of(
     path: &Path,
     format: Format,
     text: &str,
-    reading: &Reading,
-    labels: Labels,
-    classes: Option<&ClassTable>,
-    collector: &mut Collector,
+    rows: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
     // Tables and long ones check their lines where they find their columns.
     let lines = || check_lines(text).map(|()| text);
     let mut notes = match format {
-        Format::Csv | Format::JsonLines if reading.id.is_some() => read_long(
-            text,
-            reading,
-            Form::of(path, text),
-            labels,
-            classes,
-            collector,
-        )?,
-        Format::JsonLines => jsonl::read(lines()?, reading, labels, collector)?,
-        Format::Ts => ts::read(lines()?, labels, collector)?,
-        Format::Arff => arff::read(lines()?, labels, collector)?,
-        Format::Fasta => fasta::read(lines()?, labels, classes, collector)?,
-        _ => csv::read(text, reading, delimiter(path), labels, collector)?,
+        Format::Csv | Format::JsonLines if rows.reading.id.is_some() => {
+            read_long(text, Form::of(path, text), rows)?
+        }
+        Format::JsonLines => jsonl::read(lines()?, rows)?,
+        Format::Ts => ts::read(lines()?, rows)?,
+        Format::Arff => arff::read(lines()?, rows)?,
+        Format::Fasta => fasta::read(lines()?, rows)?,
+        _ => csv::read(text, delimiter(path), rows)?,
     };
-    notes.extend(collector.end_file(reading.skip_bad)?);
+    notes.extend(rows.end_file()?);
     Ok(notes)
 }

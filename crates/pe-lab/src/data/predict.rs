@@ -1,6 +1,7 @@
 //! Other files, read as those of a study were, for its best model to predict.
 
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::class_table::ClassTable;
@@ -41,11 +42,9 @@ impl DataTask {
                 let found = match may_be_texts && is_text {
                     true => of_texts(file, &reading, known.labels()),
                     false => {
-                        let classes = self.source.labels.as_ref();
-                        let classes = classes.map(|file| self.source.entry(file));
-                        let classes = classes_of(classes.as_ref(), self.spec.format, &reading);
+                        let classes = classes_of(&self.source, self.spec.format, &reading);
                         let classes = classes.map_err(of(&self.source.file))?;
-                        of_file(known, file, &reading, classes.as_ref())
+                        of_file(known, file, &reading, classes)
                     }
                 };
                 let found = found.and_then(|found| to_predict(known, found));
@@ -123,14 +122,15 @@ fn of_file(
     task: &Labelled,
     file: &Path,
     reading: &Reading,
-    classes: Option<&ClassTable>,
+    classes: Option<Rc<ClassTable>>,
 ) -> Result<Found, Problem> {
     let (format, _, text) = open(&Entry::named(file), reading)?;
-    let (mut rows, labels) = (Collector::new(reading), Labels::IfAny);
+    let mut rows = Collector::new(reading, Labels::IfAny);
+    rows.classes = classes;
     if task.target().is_some() {
         rows.ask_numbers();
     }
-    let notes = rows_of(file, format, &text, reading, labels, classes, &mut rows);
+    let notes = rows_of(file, format, &text, &mut rows);
     let notes = notes.map_err(Problem::of_another_file)?;
     let mut rows = rows.finish();
     let mut about = "series";
@@ -144,10 +144,8 @@ fn of_file(
 /// A text, or those of a folder, each of them a row.
 fn of_texts(path: &Path, reading: &Reading, labels: &[String]) -> Result<Found, Problem> {
     let part = Part::to_predict(path, labels)?;
-    let (name, mut rows) = (Path::new(&part.name), Collector::new(reading));
-    let (form, labels) = (Format::JsonLines, Labels::IfAny);
-    let notes = rows_of(name, form, &part.text, reading, labels, None, &mut rows);
-    let notes = notes.map_err(|problem| part.by_file(problem))?;
+    let mut rows = Collector::new(reading, Labels::IfAny);
+    let notes = part.rows(&mut rows)?;
     let (names, about) = (part.names(), "file");
     let rows = Rows {
         names,
@@ -162,7 +160,7 @@ fn to_predict(task: &Arc<Labelled>, found: Found) -> Result<ToPredict, Problem> 
     match (task.times(), &rows.times) {
         (Some(unit), Some(times)) => unit.check(times)?,
         (Some(_), None) => {
-            return Err(Problem::Series(
+            return Err(Problem::Other(
                 "its series have no times, and those of the study have: with @timeStamps true, or the column of --time".into(),
             ));
         }

@@ -8,6 +8,15 @@ pub(super) fn grouped(number: usize) -> String {
     crate::grouped::grouped(number, ',')
 }
 
+/// `1 row`, or `2,000 rows`.
+pub(super) fn counted(number: usize, noun: &str) -> String {
+    format!(
+        "{} {noun}{}",
+        grouped(number),
+        if number == 1 { "" } else { "s" }
+    )
+}
+
 /// A text as one word of a shell.
 pub(crate) fn shell_word(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.,:".contains(c);

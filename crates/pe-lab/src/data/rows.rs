@@ -1,7 +1,9 @@
 //! Collects labelled token sequences, and the rows that cannot be used.
 
 use std::borrow::Cow;
+use std::rc::Rc;
 
+use super::class_table::ClassTable;
 use super::error::Problem;
 use super::header::list;
 use super::limits::{MAX_CHARACTERS, MAX_ROWS, MAX_TOKENS, MAX_WORDS};
@@ -80,9 +82,10 @@ impl Rows {
 }
 
 /// Whether every row has a label.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Labels {
     /// A row without one cannot be used.
+    #[default]
     Needed,
     /// Rows are to be predicted: the label of one that has none is [`UNLABELLED`].
     IfAny,
@@ -158,64 +161,59 @@ impl Tokens {
 /// One collector reads one file after the other: first the rows, then those of a test file.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
-    rows: Vec<Row>,
+    /// How rows are read. What is predicted is `None` there if labels say it themselves, by being numbers or not.
+    pub reading: Reading,
+    pub labels_are: Labels,
+    /// The classes of rows by their ids, where they are in a table of their own.
+    pub classes: Option<Rc<ClassTable>>,
+    /// The rows so far. Their words and labels have the numbers of those below.
+    out: Rows,
     words: Numbered,
     labels: Numbered,
     groups: Numbered,
-    of_groups: Vec<u32>,
     untaken: Untaken,
     /// The rows of the files before.
     before: usize,
-    /// Longer sequences are cut after this many tokens.
-    max_len: Option<usize>,
-    /// What a token of a label is, where labels are answers that are written.
-    written: Option<TokenKind>,
-    /// Where tokens are numbers: how many each has.
-    channels: Option<usize>,
-    /// How many steps of numbers make a token, if it is not one.
-    patch: Option<usize>,
-    /// What is predicted. `None` if labels say it themselves, by being numbers or not.
-    objective: Option<Objective>,
     /// The columns that the numbers of tokens are from, where those of all files have to be the same.
     columns: Option<Vec<String>>,
-    /// The times of the rows, where they have any.
-    times: Option<Times>,
-    names: Vec<String>,
 }
 
 impl Collector {
     /// Cuts sequences, joins steps of numbers and takes labels as a person said.
-    pub fn new(reading: &Reading) -> Self {
+    pub fn new(reading: &Reading, labels_are: Labels) -> Self {
         Self {
-            objective: reading.objective,
-            max_len: reading.max_len,
-            patch: reading.patch,
+            reading: reading.clone(),
+            labels_are,
             ..Self::default()
         }
     }
 
-    /// Takes labels for answers that are written, and divides them into tokens as texts are divided. A cell has one or
-    /// several words.
-    pub fn write_labels(&mut self, kind: TokenKind) {
-        self.written = Some(match kind {
-            TokenKind::Characters => kind,
-            _ => TokenKind::Words,
-        });
+    /// Says what a token is. Answers that are written are divided into tokens as texts are; a cell has one or several words.
+    pub fn tokens_are(&mut self, kind: TokenKind) {
+        if kind == TokenKind::Numbers {
+            self.measure(1);
+        }
+        if self.reading.is_answer() {
+            self.out.written = Some(match kind {
+                TokenKind::Characters => kind,
+                _ => TokenKind::Words,
+            });
+        }
     }
 
     /// Takes tokens for numbers, so many of them in each.
     pub fn measure(&mut self, channels: usize) {
-        self.channels = self.channels.or(Some(channels));
+        self.out.channels = self.out.channels.or(Some(channels));
     }
 
     /// Takes labels for numbers to be predicted, unless a person said that they are classes.
     pub fn ask_numbers(&mut self) {
-        self.objective.get_or_insert(Objective::Number);
+        self.reading.objective.get_or_insert(Objective::Number);
     }
 
     /// Whether labels are numbers to be predicted, by what was said and not by what they look like.
     pub fn asks_numbers(&self) -> bool {
-        self.objective == Some(Objective::Number)
+        self.reading.objective == Some(Objective::Number)
     }
 
     /// [`measure`](Self::measure) of numbers from these columns.
@@ -246,46 +244,43 @@ impl Collector {
     pub fn expect_times(&mut self, times: Option<Times>) -> Result<(), Problem> {
         match self.before {
             0 => {
-                self.times = times;
+                self.out.times = times;
                 Ok(())
             }
-            _ => Times::check_others(self.times.as_ref(), times.as_ref()),
+            _ => Times::check_others(self.out.times.as_ref(), times.as_ref()),
         }
     }
 
     /// What a token is in a file that is read now, where the cells alone would say `found`: what it is in the file before,
     /// if there is one.
-    pub fn settle(&mut self, found: TokenKind) -> TokenKind {
-        let kind = match (self.before, self.channels, found) {
+    pub fn settle(&self, found: TokenKind) -> TokenKind {
+        match (self.before, self.out.channels, found) {
             (0, ..) => found,
             (_, Some(_), _) => TokenKind::Numbers,
             (_, None, TokenKind::Numbers) => TokenKind::Cells,
             (_, None, _) => found,
-        };
-        if kind == TokenKind::Numbers {
-            self.measure(1);
         }
-        kind
     }
 
     /// What is wrong with a sequence that is to hold numbers, if it is.
     fn no_numbers(&self, tokens: &Tokens) -> Option<String> {
-        let channels = self.channels?;
+        let channels = self.out.channels?;
         let mut kept = tokens.kept.iter();
         kept.find_map(|token| numbers::step(token, channels).err())
     }
 
     /// The number of rows so far.
     pub fn len(&self) -> usize {
-        self.rows.len()
+        self.out.rows.len()
     }
 
-    /// Notes a row that cannot be used. `what` is only called if the message will show it.
-    pub fn reject(&mut self, line: usize, what: impl FnOnce() -> String) {
+    /// Notes a row that cannot be used.
+    pub fn reject(&mut self, line: usize, what: String) {
         self.untaken.reject(line, what);
     }
 
-    /// Adds a row, or notes what is wrong with it. `group` is the name of its group, where rows have groups.
+    /// Adds a row, or notes what is wrong with it. `label` is what stands where labels stand, and `group` the name of its group, where
+    /// rows have groups.
     ///
     /// # Errors
     ///
@@ -294,28 +289,29 @@ impl Collector {
     pub fn take(
         &mut self,
         line: usize,
-        label: &str,
+        label: Option<&str>,
         group: Option<&str>,
         mut tokens: Tokens,
     ) -> Result<(), Problem> {
+        let label = self.labels_are.of(label);
         let no_number = self.no_numbers(&tokens);
-        if let (Some(steps), Some(channels)) = (self.patch, self.channels) {
+        if let (Some(steps), Some(channels)) = (self.reading.patch, self.out.channels) {
             tokens.count = tokens.count.div_ceil(steps);
             tokens.kept = patches::joined(&tokens.kept, steps, channels);
             // A patch is read at the time of its first step.
             tokens.times = tokens.times.into_iter().step_by(steps).collect();
         }
         let whole = tokens.count;
-        if let Some(max_len) = self.max_len {
+        if let Some(max_len) = self.reading.max_len {
             tokens.kept.truncate(max_len);
             tokens.times.truncate(max_len);
             tokens.count = whole.min(max_len);
         }
         if let Some(what) = self.fault(label, group, &tokens, no_number) {
-            self.reject(line, || what);
+            self.reject(line, what);
             return Ok(());
         }
-        if self.rows.len() == MAX_ROWS {
+        if self.out.rows.len() == MAX_ROWS {
             return Err(Problem::TooManyRows);
         }
         if self.words.len() > MAX_WORDS {
@@ -331,13 +327,13 @@ impl Collector {
         self.untaken.ended_by_empty += usize::from(tokens.ended_by_empty);
         let label = self.labels.of(label) as usize;
         let group = group.map(|group| self.groups.of(group.trim()));
-        self.of_groups.extend(group);
-        if let Some(times) = &mut self.times {
+        self.out.groups.extend(group);
+        if let Some(times) = &mut self.out.times {
             times.add(&tokens.times);
         }
-        self.names.extend(tokens.name);
+        self.out.names.extend(tokens.name);
         let tokens = tokens.kept.iter().map(|token| self.words.of(token));
-        self.rows.push(Row {
+        self.out.rows.push(Row {
             tokens: tokens.collect(),
             label,
         });
@@ -353,7 +349,7 @@ impl Collector {
         no_number: Option<String>,
     ) -> Option<String> {
         if label.is_empty() {
-            let what = match self.written {
+            let what = match self.out.written {
                 None => "label",
                 Some(_) => "answer",
             };
@@ -381,7 +377,7 @@ impl Collector {
             ));
         }
         // Numbers are short, and a token that is none is named by itself.
-        let are_words = self.channels.is_none() || no_number.is_some();
+        let are_words = self.out.channels.is_none() || no_number.is_some();
         let too_long = |text: &&str| are_words && text.chars().nth(MAX_CHARACTERS).is_some();
         let mut all = std::iter::once(label).chain(tokens.kept.iter().map(String::as_str));
         if let Some(long) = all.find(too_long) {
@@ -405,9 +401,10 @@ impl Collector {
     ///
     /// # Errors
     ///
-    /// [`Problem::Lines`] when more than `skip_bad` lines cannot be used.
-    pub fn end_file(&mut self, skip_bad: usize) -> Result<Vec<String>, Problem> {
-        if self.patch.is_some() && self.channels.is_none() {
+    /// [`Problem::Lines`] when more lines cannot be used than [`Reading::skip_bad`] allows.
+    pub fn end_file(&mut self) -> Result<Vec<String>, Problem> {
+        let skip_bad = self.reading.skip_bad;
+        if self.reading.patch.is_some() && self.out.channels.is_none() {
             return Err(Problem::Reading(
                 "--patch joins steps of numbers (or is the side of a patch of an image), and the tokens of this file are no \
                  numbers; --tokens numbers reads them as such"
@@ -416,53 +413,45 @@ impl Collector {
         }
         let untaken = std::mem::take(&mut self.untaken);
         if untaken.bad_count > skip_bad {
-            return Err(untaken.problem(self.rows.len() > self.before));
+            return Err(untaken.problem(self.out.rows.len() > self.before));
         }
-        self.before = self.rows.len();
-        let patches = self.patch.map(|steps| {
+        self.before = self.out.rows.len();
+        let patches = self.reading.patch.map(|steps| {
             format!(
                 "a token is a patch of {steps} steps; the last one of a series is filled with missing values"
             )
         });
-        let others = untaken.describe(self.max_len, skip_bad, self.channels.is_some());
+        let others = untaken.describe(&self.reading, self.out.channels.is_some());
         Ok(patches.into_iter().chain(others).collect())
     }
 
     /// All rows.
     pub fn finish(mut self) -> Rows {
-        let mut rows = std::mem::take(&mut self.rows);
-        let found = std::mem::take(&mut self.labels).names();
-        let mut labels = found.clone();
-        labels.sort();
-        let place = |name: &String| labels.binary_search(name).unwrap_or(0);
+        let mut out = self.out;
+        let found = self.labels.names();
+        out.labels = found.clone();
+        out.labels.sort();
+        let place = |name: &String| out.labels.binary_search(name).unwrap_or(0);
         let places: Vec<usize> = found.iter().map(place).collect();
-        rows.iter_mut()
+        out.rows
+            .iter_mut()
             .for_each(|row| row.label = places[row.label]);
-        let answers = self.written.map(|kind| {
+        out.answers = out.written.map(|kind| {
             let mut of = |label: &String| {
                 let mut tokens = Vec::new();
                 Reading::split(kind, label, |token| tokens.push(self.words.of(token)));
                 tokens
             };
-            labels.iter().map(&mut of).collect()
+            out.labels.iter().map(&mut of).collect()
         });
-        let targets = match (&answers, self.objective) {
+        out.targets = match (&out.answers, self.reading.objective) {
             (Some(_), _) | (None, Some(Objective::Class)) => None,
-            (None, Some(Objective::Number)) => numbers::values(&labels),
-            (None, _) => numbers::measured_values(&labels),
+            (None, Some(Objective::Number)) => numbers::values(&out.labels),
+            (None, _) => numbers::measured_values(&out.labels),
         };
-        Rows {
-            targets,
-            times: self.times,
-            names: self.names,
-            rows,
-            groups: self.of_groups,
-            words: self.words.names(),
-            labels,
-            answers,
-            written: self.written,
-            channels: self.channels.map(|all| all * self.patch.unwrap_or(1)),
-        }
+        out.channels = (out.channels).map(|all| all * self.reading.patch.unwrap_or(1));
+        out.words = self.words.names();
+        out
     }
 }
 

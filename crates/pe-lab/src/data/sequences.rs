@@ -19,8 +19,8 @@ pub(super) struct Sequences {
 }
 
 impl Sequences {
-    /// The rows of a file that was read. There are at most [`MAX_ROWS`](super::MAX_ROWS) of them with
-    /// [`MAX_TOKENS`](super::MAX_TOKENS) each, so 32 bits count their tokens.
+    /// The rows of a file that was read. There are at most [`MAX_ROWS`](super::limits::MAX_ROWS) of them with
+    /// [`MAX_TOKENS`](super::limits::MAX_TOKENS) each, so 32 bits count their tokens.
     pub fn of(data: &Rows) -> Self {
         let mut end = 0;
         let ends = data.rows.iter().map(|row| {

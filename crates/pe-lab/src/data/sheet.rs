@@ -8,7 +8,7 @@ use csv::StringRecord;
 use super::column::Column;
 use super::error::Problem;
 use super::format::{delimiter, is_json_lines};
-use super::header::{find_column, survey};
+use super::header::{find_column, list, survey};
 use super::jsonl;
 use super::quote::shorten;
 use super::reading::Reading;
@@ -83,6 +83,18 @@ impl<'a> Sheet<'a> {
     /// The column that a flag names.
     pub fn find(&self, flag: &'static str, name: &str) -> Result<usize, Problem> {
         find_column(flag, name, &self.names, self.no_header)
+    }
+
+    /// The names of some columns.
+    pub fn names_of(&self, columns: &[usize]) -> Vec<String> {
+        columns.iter().map(|at| self.names[*at].clone()).collect()
+    }
+
+    /// The columns that are not read, in words, if there are any.
+    pub fn not_read(&self, is_read: impl Fn(usize) -> bool) -> Option<String> {
+        let unread = (0..self.names.len()).filter(|at| !is_read(*at));
+        let unread = self.names_of(&unread.collect::<Vec<_>>());
+        (!unread.is_empty()).then(|| format!("columns not read: {}", list(&unread)))
     }
 
     /// Calls `each` for every row with the number of its line and its cells, or why it has none.

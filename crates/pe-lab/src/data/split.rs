@@ -16,6 +16,7 @@ use super::numbers::finite;
 use super::quote::{grouped, shorten};
 use super::rows::{Rows, has_one_label};
 use super::together::{Together, Unit};
+use crate::grouped::counted;
 use crate::rng::{generator, permutation};
 
 /// One row in this many is held out.
@@ -52,16 +53,10 @@ pub(super) struct Split {
     pub held_out: usize,
     /// The rows longer than any in training, by length; or the reason why there is no such test.
     pub beyond: Result<Vec<Bin>, String>,
-    /// The number of rows whose sequence occurs in an earlier row.
-    pub repeated: usize,
-    /// The number of different sequences that occur under more than one label.
-    pub contradictory: usize,
     /// The number of held-out rows whose sequence is also in training. Only a test file can have such rows.
     pub leaked: usize,
-    /// The number of rows that stay together.
-    pub units: usize,
-    /// The number of each row's unit: rows of one unit are all trained on or all held out.
-    pub of_row: Vec<usize>,
+    /// Which rows are all trained on or all held out.
+    pub together: Together,
     /// The rows that are neither trained on nor tested: those of groups to train on that are longer than training.
     pub left_out: usize,
 }
@@ -162,11 +157,8 @@ impl Split {
             held_out: held_out.len(),
             inside: bins(data, held_out, INSIDE_BINS),
             beyond: beyond.map(|beyond: Vec<usize>| bins(data, beyond, BEYOND_BINS)),
-            repeated: together.repeated,
-            contradictory: together.contradictory,
             leaked: 0,
-            units: together.units.len(),
-            of_row: together.of_row,
+            together,
             left_out,
         })
     }
@@ -205,7 +197,6 @@ impl Split {
         let trained: HashSet<_> = (0..first).map(|row| data.sequence(row)).collect();
         let is_leaked = |row: &usize| trained.contains(&data.sequence(*row));
         let leaked = (first..rows.len()).filter(is_leaked).count();
-        let together = Together::of(data);
         Ok(Self {
             train: (0..first).collect(),
             train_lengths: (
@@ -215,11 +206,8 @@ impl Split {
             held_out: rows.len() - first,
             inside: bins(data, inside, INSIDE_BINS),
             beyond: beyond.map(|beyond| bins(data, beyond, BEYOND_BINS)),
-            repeated: together.repeated,
-            contradictory: together.contradictory,
             leaked,
-            units: together.units.len(),
-            of_row: together.of_row,
+            together: Together::of(data),
             left_out: 0,
         })
     }
@@ -327,12 +315,12 @@ fn check_classes(data: &Rows, groups: &[Unit]) -> Result<(), Problem> {
     if small.is_empty() {
         return Ok(());
     }
-    let plural = |n: usize, of: &str| format!("{n} {of}{}", if n == 1 { "" } else { "s" });
+
     let mut are_numbers = true;
     let shown = small.iter().take(SHOWN).map(|class| {
         let (label, own) = (&data.labels[*class], sequences[*class]);
         are_numbers &= finite(label).is_some();
-        let (rows, own) = (plural(rows[*class], "row"), plural(own, "sequence"));
+        let (rows, own) = (counted(rows[*class], "row"), counted(own, "sequence"));
         format!("{}: {rows}, {own} of its own", shorten(label))
     });
     let shown: Vec<String> = shown.collect();

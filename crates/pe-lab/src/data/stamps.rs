@@ -14,7 +14,7 @@ pub(super) type Stamped<'a> = (Vec<f64>, Vec<Vec<&'a str>>);
 ///
 /// # Errors
 ///
-/// [`Problem::Series`] with a stamp that is no time, or that may be two different dates.
+/// [`Problem::Other`] with a stamp that is no time, or that may be two different dates.
 pub(super) fn clock<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Result<Clock, Problem> {
     let (mut seen, mut first) = (Seen::default(), None);
     for (line, text) in lines {
@@ -28,7 +28,7 @@ pub(super) fn clock<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Result
     let Some((line, stamp)) = first else {
         return Ok(Clock::Numbers);
     };
-    let wrong = |what: String| Err(Problem::Series(what));
+    let wrong = |what: String| Err(Problem::Other(what));
     match seen.clock() {
         Ok(Some(clock)) => Ok(clock),
         Ok(None) => wrong(format!(

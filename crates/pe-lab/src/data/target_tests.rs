@@ -2,7 +2,7 @@
 
 use super::limits::NAME;
 use super::{DataTask, Truth};
-use crate::data::testing::{self, Says, check_prepared, read, source, tested};
+use crate::data::testing::{self, Says, check_prepared, folded, read, source, tested, tested_on};
 use crate::task::{Measure, Sample, Task};
 
 /// What is read of a table, and what is predicted where that is said too.
@@ -105,10 +105,8 @@ fn a_label_that_is_no_number_is_named_with_its_line() {
 
 #[test]
 fn folds_groups_and_tests_take_numbers() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut of_file = source(folder.path(), "a.csv", words(100, halves), HEIGHT);
-    of_file.folds = Some(4);
-    let folds = DataTask::read(&of_file).unwrap().tasks();
+    let folds = folded("a.csv", words(100, halves), HEIGHT, 4);
+    let folds = folds.unwrap().tasks();
     let tested = folds.iter().map(|task| asked(task.as_ref(), 0.0).len());
     assert_eq!(tested.sum::<usize>(), 100);
 
@@ -119,10 +117,9 @@ fn folds_groups_and_tests_take_numbers() {
     let task = read("a.csv", grouped, &by_who).unwrap().task();
     assert_eq!(asked(task.as_ref(), 0.0).len(), 20);
 
-    let other = "height,text\n9.25,up up\n-1,flat\n";
-    of_file.test = Some(testing::file(folder.path(), "b.csv", other));
-    of_file.folds = None;
-    let task = DataTask::read(&of_file).unwrap().task();
+    let other = ("b.csv", "height,text\n9.25,up up\n-1,flat\n");
+    let task = tested_on(("a.csv", words(100, halves)), other, HEIGHT);
+    let task = task.unwrap().task();
     let mut numbers = asked(task.as_ref(), 2.5);
     numbers.sort_by(f64::total_cmp);
     assert!((numbers[0] + 1.0).abs() < 1e-6 && (numbers[1] - 9.25).abs() < 1e-6);

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::{DataError, Problem};
+use super::labelled::Labelled;
 use super::prepared;
 use super::reading::Reading;
-use super::rows::{Collector, Rows};
+use super::rows::{Collector, Labels, Rows};
 use super::spec::Source;
-use super::task::DataTask;
+use super::task::{DataTask, Made};
 use crate::door::Entry;
 pub use crate::said::{Says, rows};
 use crate::task::{Input, Sample, Task, Tuning};
@@ -52,15 +53,50 @@ pub fn load(file: &Path, text: &str) -> Result<DataTask, DataError> {
     })
 }
 
+/// The same of a file whose rows are divided into so many folds.
+pub fn folded(
+    name: &str,
+    content: impl AsRef<[u8]>,
+    text: &str,
+    folds: impl Into<Option<usize>>,
+) -> Result<DataTask, DataError> {
+    let folder = tempfile::tempdir().unwrap();
+    DataTask::read(&Source {
+        folds: folds.into(),
+        ..source(folder.path(), name, content, text)
+    })
+}
+
+/// The same of a file that is tested on another one, each with its name and content.
+pub fn tested_on(
+    (name, content): (&str, impl AsRef<[u8]>),
+    (other, test): (&str, impl AsRef<[u8]>),
+    text: &str,
+) -> Result<DataTask, DataError> {
+    let folder = tempfile::tempdir().unwrap();
+    DataTask::read(&Source {
+        test: Some(file(folder.path(), other, test)),
+        ..source(folder.path(), name, content, text)
+    })
+}
+
+/// The tasks of labelled rows.
+pub(super) fn tasks_of_rows(data: &DataTask) -> &[Arc<Labelled>] {
+    match &data.made {
+        Made::Rows(tasks) => tasks,
+        _ => panic!("no labelled rows"),
+    }
+}
+
 /// The rows that a reader of one format collects with these [`settings`], and what it says of them.
 pub(super) fn collected(
     text: &str,
+    labels: Labels,
     read: impl FnOnce(&mut Collector) -> Result<Vec<String>, Problem>,
 ) -> Result<(Rows, Vec<String>), String> {
-    let reading = settings(text);
-    let mut rows = Collector::new(&reading);
+    let mut rows = Collector::new(&settings(text), labels);
     let notes = read(&mut rows).and_then(|mut notes| {
-        notes.extend(rows.end_file(reading.skip_bad)?);
+        notes.extend(rows.end_file()?);
         Ok(notes)
     });
     let notes = notes.map_err(|error| error.to_string())?;

@@ -9,7 +9,8 @@ use std::fs::File;
 
 use super::spec::short_enough;
 use super::*;
-use crate::data::testing::{self, Says, read, settings, source};
+use crate::data::testing::{self, Says, read, tasks_of_rows};
+use crate::task::tests::check_contract;
 use crate::task::{Measure, Prompted, Sample};
 
 fn good(name: &str, content: impl AsRef<[u8]>) -> DataTask {
@@ -166,36 +167,12 @@ fn what_the_rest_of_the_laboratory_relies_on_holds_for_data_too() {
         good("a.txt", prose),
     ] {
         let task = task.task();
-        assert_eq!(task.train_batch(1, 5, 8), task.train_batch(1, 5, 8));
-        assert_ne!(task.train_batch(1, 5, 8), task.train_batch(2, 5, 8));
-        assert_ne!(task.train_batch(1, 5, 8), task.train_batch(1, 6, 8));
-        assert!(task.test_lengths().is_sorted_by(|a, b| a < b));
-        let mut sets: Vec<_> = (0..20).map(|step| task.train_batch(3, step, 16)).collect();
-        for batch in &sets {
-            assert_eq!(batch.len(), 16);
-            for sample in batch {
-                let length = sample.input.len() - task.framing();
-                assert!(task.train_lengths().contains(&length));
-            }
-        }
-        for length in task.test_lengths() {
-            let set = task.test_set(length);
-            let longest = set.iter().map(|sample| sample.input.len()).max();
-            assert_eq!(longest, Some(length + task.framing()));
-            let floor = task.floor(length);
-            assert!(floor > 0.0 && floor < 1.0, "floor {floor}");
-            sets.push(set);
-        }
-        for sample in sets.iter().flatten() {
-            assert!(sample.input.len() <= task.max_tokens());
-            let mut tokens = sample.input.tokens().iter();
-            assert!(tokens.all(|token| *token < task.vocabulary()));
-            assert!(!sample.answers.is_empty());
-            for answer in &sample.answers {
-                assert!(answer.class < task.classes());
-                assert!(answer.position < sample.input.len());
-            }
-        }
+        check_contract(task.as_ref());
+        let mut floors = task
+            .test_lengths()
+            .into_iter()
+            .map(|length| task.floor(length));
+        assert!(floors.all(|floor| floor < 1.0));
         assert!(task.test_set(7777).is_empty());
     }
 }
@@ -238,10 +215,7 @@ fn an_empty_cell_is_a_token_of_its_own_and_shifts_nothing() {
     assert_eq!(data.task().train_lengths(), 3..=3);
     data.says("2 rows with empty cells: an empty cell is a token of its own");
     // The two rows differ in the numbers that a model reads, too.
-    let Made::Rows(tasks) = &data.made else {
-        panic!()
-    };
-    let row = |words: [&str; 3]| tasks[0].encode(&words).unwrap();
+    let row = |words: [&str; 3]| tasks_of_rows(&data)[0].encode(&words).unwrap();
     assert_ne!(row(["1", "", "2"]), row(["", "1", "2"]));
     // A file that says so with words in one column has no cells to lose.
     let words = text.replacen("t1,t2,t3,label", "a,b,c,label", 1);

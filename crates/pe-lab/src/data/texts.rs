@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::error::{BadImage, BadLine, Problem};
+use super::error::{BadImage, BadLine, Problem, refuse};
 use super::folders::{
-    self, Folder, Found, check_bad, check_folders, kept_name, left_out, most_private,
+    self, Bad, Folder, Found, check_folders, inside, kept_name, left_out, most_private,
 };
 use super::folds::labelled;
 use super::format::Format;
@@ -54,13 +54,14 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
     check(source)?;
     let Folder { train, test, notes } = folders::folder(root)?;
     check_folders(&train, test.as_ref(), "text")?;
-    let (mut parts, mut bad, mut hidden) = (Vec::new(), Vec::new(), 0);
+    let (mut parts, mut bad, mut hidden) = (Vec::new(), Bad::new(root, reading.skip_bad), 0);
     let test = test.as_ref().map(|(test, _)| (test, TEST_EXTENSION));
     for (found, extension) in iter::once((&train, EXTENSION)).chain(test) {
         parts.push(Part::of(root, found, extension, &mut bad)?);
         hidden += found.hidden;
     }
-    check_bad(&bad, reading.skip_bad)?;
+    bad.check()?;
+    let bad = bad.all;
     let (collector, in_file, found) = rows_of_parts(&parts, reading, bad.len())?;
     let mut specs = parts.iter().map(Part::spec);
     let file = specs.next().unwrap_or_else(|| FileSpec::of(root, &[]));
@@ -97,17 +98,11 @@ fn rows_of_parts(
         skip_bad: reading.skip_bad - bad,
         ..reading.clone()
     };
-    let (form, labels) = (Format::JsonLines, Labels::Needed);
-    let (mut rows, mut notes, mut in_first) = (Collector::new(reading), Vec::new(), None);
+    let mut rows = Collector::new(&of_lines, Labels::Needed);
+    let (mut notes, mut in_first) = (Vec::new(), None);
     for part in parts {
-        let name = Path::new(&part.name);
-        let said = rows_of(name, form, &part.text, &of_lines, labels, None, &mut rows);
         // The first line says which keys were read.
-        notes.extend(
-            said.map_err(|problem| part.by_file(problem))?
-                .into_iter()
-                .skip(1),
-        );
+        notes.extend(part.rows(&mut rows)?.into_iter().skip(1));
         in_first.get_or_insert(rows.len());
     }
     Ok((rows, in_first.unwrap_or(0), notes))
@@ -137,24 +132,21 @@ fn check(source: &Source) -> Result<(), Problem> {
     let flag = about(reading)
         .or_else(|| named(&source.tokenizer, "--tokens FILE"))
         .or_else(|| named(&source.labels, "--labels"));
-    if let Some(flag) = flag {
-        return Err(Problem::Reading(format!(
-            "{flag} is not about a folder of texts, whose labels are the names of the folders in it"
-        )));
-    }
-    match source.test {
-        None => Ok(()),
-        Some(_) => Err(Problem::Reading(
-            "--test is about files of rows; texts to test on stand in a folder test beside a folder train".into(),
-        )),
-    }
+    refuse(
+        flag,
+        "is not about a folder of texts, whose labels are the names of the folders in it",
+    )?;
+    refuse(
+        named(&source.test, "--test"),
+        "is about files of rows; texts to test on stand in a folder test beside a folder train",
+    )
 }
 
 /// The texts of a folder, as a study keeps them: a line for each file.
 pub(super) struct Part {
     /// The name of the file in which they are kept.
-    pub name: String,
-    pub text: String,
+    name: String,
+    text: String,
     /// The file of each line, and the folder that a person named.
     files: Vec<PathBuf>,
     root: PathBuf,
@@ -182,12 +174,7 @@ impl Part {
     }
 
     /// Reads the files of all classes. Those that cannot be used go to `bad`.
-    fn of(
-        root: &Path,
-        found: &Found,
-        extension: &str,
-        bad: &mut Vec<BadImage>,
-    ) -> Result<Self, Problem> {
+    fn of(root: &Path, found: &Found, extension: &str, bad: &mut Bad<'_>) -> Result<Self, Problem> {
         let mut part = Self::new(root, extension);
         for (label, files) in found.labels.iter().zip(&found.files) {
             for file in files {
@@ -202,15 +189,15 @@ impl Part {
     ///
     /// # Errors
     ///
-    /// [`Problem::Images`] for files that cannot be used, and where there is none.
+    /// [`Problem::Other`] for files that cannot be used, and where there is none.
     pub fn to_predict(root: &Path, labels: &[String]) -> Result<Self, Problem> {
         let (root, files) = match root.is_dir() {
             true => (root, folders::files(root)?.0),
             false => (root.parent().unwrap_or(root), vec![root.to_path_buf()]),
         };
-        let (mut part, mut bad) = (Self::new(root, EXTENSION), Vec::new());
+        let (mut part, mut bad) = (Self::new(root, EXTENSION), Bad::new(root, 0));
         for file in &files {
-            let inside = part.inside(file);
+            let inside = inside(root, file);
             let mut folders = inside.ancestors().skip(1);
             let label = folders.find_map(|folder| {
                 let name = folder.file_name()?.to_str()?;
@@ -219,33 +206,22 @@ impl Part {
             let label = label.map(String::as_str);
             part.add(file, label, &mut bad)?;
         }
-        match (&bad[..], part.files.len()) {
-            ([], 0) => Err(Problem::Images("holds no file; it takes .txt files".into())),
+        match (&bad.all[..], part.files.len()) {
+            ([], 0) => Err(Problem::Other("holds no file; it takes .txt files".into())),
             ([], _) => Ok(part),
-            ([first, ..], _) => Err(Problem::Images(format!(
+            ([first, ..], _) => Err(Problem::Other(format!(
                 "{} of {} files cannot be used, such as {first}; take them away, or name the others",
-                grouped(bad.len()),
+                grouped(bad.all.len()),
                 grouped(files.len())
             ))),
         }
     }
 
-    fn add(
-        &mut self,
-        file: &Path,
-        label: Option<&str>,
-        bad: &mut Vec<BadImage>,
-    ) -> Result<(), Problem> {
-        match line_of(file, label) {
-            Err(what) => bad.push(BadImage {
-                path: self.inside(file),
-                what,
-            }),
-            Ok(line) => {
-                self.text.push_str(&line);
-                self.text.push('\n');
-                self.files.push(file.to_path_buf());
-            }
+    fn add(&mut self, file: &Path, label: Option<&str>, bad: &mut Bad<'_>) -> Result<(), Problem> {
+        if let Some(line) = bad.sort_out(file, line_of(file, label)) {
+            self.text.push_str(&line);
+            self.text.push('\n');
+            self.files.push(file.to_path_buf());
         }
         let bytes = self.text.len() as u64;
         match bytes > MAX_BYTES {
@@ -254,27 +230,28 @@ impl Part {
         }
     }
 
-    /// The path of a file inside of the folder.
-    fn inside(&self, file: &Path) -> PathBuf {
-        file.strip_prefix(&self.root).unwrap_or(file).to_path_buf()
-    }
-
     /// The names of the files, one for each line.
     pub fn names(&self) -> Vec<String> {
-        let name = |file: &PathBuf| self.inside(file).display().to_string();
+        let name = |file: &PathBuf| inside(&self.root, file).display().to_string();
         self.files.iter().map(name).collect()
     }
 
+    /// Reads the texts as rows, and returns in words how.
+    pub fn rows(&self, rows: &mut Collector) -> Result<Vec<String>, Problem> {
+        let read = rows_of(Path::new(&self.name), Format::JsonLines, &self.text, rows);
+        read.map_err(|problem| self.by_file(problem))
+    }
+
     /// What is wrong with lines, said of their files.
-    pub fn by_file(&self, problem: Problem) -> Problem {
+    fn by_file(&self, problem: Problem) -> Problem {
         let Problem::Lines { count, shown, .. } = problem else {
             return problem;
         };
         let of = |bad: BadLine| BadImage {
-            path: self
-                .files
-                .get(bad.line - 1)
-                .map_or_else(|| self.root.clone(), |file| self.inside(file)),
+            path: inside(
+                &self.root,
+                self.files.get(bad.line - 1).unwrap_or(&self.root),
+            ),
             what: bad.what,
         };
         let shown = shown.into_iter().map(of).collect();

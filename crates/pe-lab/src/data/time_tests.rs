@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::*;
-use crate::data::testing::{Says, check_prepared, file, read, source, tested};
+use crate::data::testing::{self, Says, check_prepared, file, read, source, tested};
 
 /// The times of the steps of a series: the class is how they are spaced, and nothing else.
 fn days(series: usize) -> Vec<f64> {
@@ -161,15 +161,10 @@ fn equal_numbers_at_other_times_are_other_rows() {
 
 #[test]
 fn folds_a_test_file_and_the_prepared_form_have_the_same_times() {
-    let folder = tempfile::tempdir().unwrap();
-    let folded = Source {
-        folds: Some(3),
-        ..source(folder.path(), "a.csv", visits(0..60), BY_PATIENT)
-    };
-    file(folder.path(), "b_TEST.ts", stamped(60..100));
-    let beside = source(folder.path(), "b_TRAIN.ts", stamped(0..60), "");
-    for source in [folded, beside] {
-        let data = DataTask::read(&source).unwrap();
+    let folds = testing::folded("a.csv", visits(0..60), BY_PATIENT, 3);
+    let (train, test) = (("b_TRAIN.ts", stamped(0..60)), stamped(60..100));
+    let tested_on = testing::tested_on(train, ("b_TEST.ts", test), "");
+    for data in [folds.unwrap(), tested_on.unwrap()] {
         for task in data.tasks() {
             assert!(task.has_times());
             let tests = tested(task.as_ref());
@@ -232,13 +227,9 @@ fn a_study_of_equal_steps_predicts_series_of_other_steps_by_their_order() {
 
 #[test]
 fn times_that_do_not_fit_those_of_the_training_file_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
     let tested_on = |test: &str| {
-        let source = Source {
-            test: Some(file(folder.path(), "test.ts", test)),
-            ..source(folder.path(), "train.ts", stamped(0..40), "")
-        };
-        DataTask::read(&source).unwrap_err()
+        let train = ("train.ts", stamped(0..40));
+        testing::tested_on(train, ("test.ts", test), "").unwrap_err()
     };
     let plain = "@univariate true\n@classLabel true ill well\n@data\n0.5,1.5:ill\n";
     tested_on(plain).says(

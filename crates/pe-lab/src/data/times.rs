@@ -218,12 +218,12 @@ impl Unit {
     ///
     /// # Errors
     ///
-    /// [`Problem::Series`] with the first row whose times lie too far apart, or where times are dates and those of the study
+    /// [`Problem::Other`] with the first row whose times lie too far apart, or where times are dates and those of the study
     /// numbers or the other way round.
     pub fn check(&self, times: &Times) -> Result<(), Problem> {
         let kind = |dates: bool| if dates { "dates" } else { "numbers" };
         if self.dates != times.are_dates() {
-            return Err(Problem::Series(format!(
+            return Err(Problem::Other(format!(
                 "{} are {}, and those of the study {}",
                 times.named,
                 kind(times.are_dates()),
@@ -233,7 +233,7 @@ impl Unit {
         let is_too_far = |since: &[f64]| !self.fits(since);
         match times.rows().position(is_too_far) {
             None => Ok(()),
-            Some(row) => Err(Problem::Series(format!(
+            Some(row) => Err(Problem::Other(format!(
                 "series {}: {} span {}, too much for positions in units of {}, the middle one of the steps in training: they end at \
                  {MAX_POSITION}",
                 grouped(row + 1),

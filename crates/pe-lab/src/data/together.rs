@@ -1,21 +1,25 @@
 //! Which rows stay together: those of equal tokens at equal times, and those of one group where a person names a column of groups.
+//! Of images, those with the same pixels.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
+use std::hash::Hash;
 
-use super::rows::{Row, Rows};
+use super::quote::grouped;
+use super::rows::Rows;
 
 /// Rows that are all trained on or all held out.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unit {
     /// The label of the first row; of a group, that of most of its rows.
     pub label: usize,
-    /// The tokens of its longest row.
+    /// The tokens of its longest row; 0 of images.
     pub length: usize,
     /// The rows, in the order of the file.
     pub rows: Vec<usize>,
 }
 
 /// The rows of a file, in units that stay together.
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Together {
     /// The units, in the order of their first rows.
     pub units: Vec<Unit>,
@@ -30,29 +34,44 @@ pub(super) struct Together {
 impl Together {
     /// The units of all rows. Groups that share a sequence are one.
     pub fn of(data: &Rows) -> Self {
-        let rows = &data.rows;
-        let mut sequences: HashMap<Cow<'_, [u32]>, usize> = HashMap::new();
+        let sequences = (0..data.rows.len()).map(|row| data.sequence(row));
+        let labels: Vec<usize> = data.rows.iter().map(|row| row.label).collect();
+        let mut together = Self::equal(sequences, &labels, &data.groups);
+        for unit in &mut together.units {
+            let lengths = unit.rows.iter().map(|row| data.rows[*row].tokens.len());
+            unit.length = lengths.max().unwrap_or(0);
+        }
+        together
+    }
+
+    /// The same of whatever is equal or not, with the label of each and its group, if they have groups.
+    pub fn equal<T: Eq + Hash>(
+        all: impl Iterator<Item = T>,
+        labels: &[usize],
+        of_groups: &[u32],
+    ) -> Self {
+        let mut sequences: HashMap<T, usize> = HashMap::new();
         let mut is_contradictory: HashMap<usize, bool> = HashMap::new();
-        let mut union = Union((0..rows.len()).collect());
+        let mut union = Union((0..labels.len()).collect());
         let mut groups: HashMap<u32, usize> = HashMap::new();
         let mut repeated = 0;
-        for (row, Row { label, .. }) in rows.iter().enumerate() {
-            let first = *sequences.entry(data.sequence(row)).or_insert(row);
+        for (row, sequence) in all.enumerate() {
+            let first = *sequences.entry(sequence).or_insert(row);
             if first != row {
                 repeated += 1;
                 union.join(first, row);
-                let other = *label != rows[first].label;
+                let other = labels[row] != labels[first];
                 *is_contradictory.entry(first).or_default() |= other;
             }
-            if let Some(group) = data.groups.get(row) {
+            if let Some(group) = of_groups.get(row) {
                 let first = *groups.entry(*group).or_insert(row);
                 union.join(first, row);
             }
         }
         let mut units: Vec<Unit> = Vec::new();
         let mut known: HashMap<usize, usize> = HashMap::new();
-        let mut of_row = Vec::with_capacity(rows.len());
-        for (row, Row { tokens, label }) in rows.iter().enumerate() {
+        let mut of_row = Vec::with_capacity(labels.len());
+        for (row, label) in labels.iter().enumerate() {
             let unit = *known.entry(union.root(row)).or_insert(units.len());
             if unit == units.len() {
                 units.push(Unit {
@@ -62,12 +81,11 @@ impl Together {
                 });
             }
             units[unit].rows.push(row);
-            units[unit].length = units[unit].length.max(tokens.len());
             of_row.push(unit);
         }
-        if !data.groups.is_empty() {
+        if !of_groups.is_empty() {
             for unit in &mut units {
-                unit.label = most_frequent(unit.rows.iter().map(|row| rows[*row].label));
+                unit.label = most_frequent(unit.rows.iter().map(|row| labels[*row]));
             }
         }
         Self {
@@ -76,6 +94,35 @@ impl Together {
             repeated,
             contradictory: is_contradictory.values().filter(|of| **of).count(),
         }
+    }
+}
+
+impl Together {
+    /// What is to be said of what is equal, and of `leaked` of the test that is also in training. `words` say what occurs again, what
+    /// is equal, what of the test is known, and what has several labels.
+    pub fn notes(&self, leaked: usize, [again, equal, known, labelled]: [&str; 4]) -> Vec<String> {
+        let all_apart = match leaked {
+            0 => format!("; {equal} are all in training or all in the test"),
+            _ => String::new(),
+        };
+        let known = format!("{known} also in training");
+        let notes = [
+            (
+                self.repeated,
+                format!("{again} of an earlier one"),
+                &all_apart[..],
+            ),
+            (leaked, known, "; a model may know their answers by heart"),
+            (
+                self.contradictory,
+                labelled.into(),
+                "; not all of their answers can be correct",
+            ),
+        ];
+        let notes = notes.into_iter().filter(|(count, ..)| *count > 0);
+        notes
+            .map(|(count, what, then)| format!("{what}: {}{then}", grouped(count)))
+            .collect()
     }
 }
 
@@ -113,6 +160,7 @@ impl Union {
 
 #[cfg(test)]
 mod tests {
+    use super::super::rows::Row;
     use super::*;
 
     fn together(rows: &[(usize, &[u32], u32)]) -> Together {

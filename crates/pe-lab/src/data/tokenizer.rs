@@ -22,7 +22,7 @@ impl Tokenizer {
     ///
     /// # Errors
     ///
-    /// [`Problem::Ids`] when it is none, or has more tokens than a small model can tell apart.
+    /// [`Problem::Other`] when it is none, or has more tokens than a small model can tell apart.
     pub fn read(path: &Entry) -> Result<Self, Problem> {
         let bytes = path.read(MAX_BYTES).map_err(|error| error.to_string());
         let inner = bytes.and_then(|bytes| {
@@ -30,7 +30,7 @@ impl Tokenizer {
             read.map_err(|error| error.to_string())
         });
         let mut inner = inner.map_err(|error| {
-            Problem::Ids(format!(
+            Problem::Other(format!(
                 "the tokenizer {} cannot be read: {error}; --tokens takes the tokenizer.json of a model",
                 path.display()
             ))
@@ -38,7 +38,7 @@ impl Tokenizer {
         // What is set for batches of a model would cut the text.
         inner
             .with_truncation(None)
-            .map_err(|error| Problem::Ids(error.to_string()))?;
+            .map_err(|error| Problem::Other(error.to_string()))?;
         inner.with_padding(None);
         let ids = inner.get_vocab(true);
         let vocabulary = ids
@@ -46,7 +46,7 @@ impl Tokenizer {
             .max()
             .map_or(0, |largest| *largest as usize + 1);
         if vocabulary > MAX_IDS {
-            return Err(Problem::Ids(format!(
+            return Err(Problem::Other(format!(
                 "the tokenizer {} has {} tokens, more than the {} of which a small model can choose",
                 path.display(),
                 grouped(vocabulary),
@@ -70,7 +70,7 @@ impl Tokenizer {
             let (part, rest) = left.split_at(line.map_or(left.len(), |end| PART + end + 1));
             let encoded = self.inner.encode_fast(part, false);
             let encoded = encoded.map_err(|error| {
-                Problem::Ids(format!("the tokenizer cannot read the text: {error}"))
+                Problem::Other(format!("the tokenizer cannot read the text: {error}"))
             })?;
             tokens.extend(encoded.get_ids());
             left = rest;

@@ -24,16 +24,13 @@ use super::times::Times;
 ///
 /// # Errors
 ///
-/// [`Problem::Series`] for a file that has no classes or no data; lines that cannot be used are noted in `rows`.
-pub(super) fn read(
-    text: &str,
-    labels: Labels,
-    rows: &mut Collector,
-) -> Result<Vec<String>, Problem> {
+/// [`Problem::Other`] for a file that has no classes or no data; lines that cannot be used are noted in `rows`.
+pub(super) fn read(text: &str, rows: &mut Collector) -> Result<Vec<String>, Problem> {
+    let labels = rows.labels_are;
     let mut lines = (1..).zip(text.lines().map(str::trim));
     let header = Header::of(&mut lines)?;
     if !header.has_labels() && labels == Labels::Needed {
-        return Err(Problem::Series(
+        return Err(Problem::Other(
             "its header has neither `@classLabel true` nor `@targetLabel true`, and a class or a number is what is predicted"
                 .into(),
         ));
@@ -60,17 +57,17 @@ pub(super) fn read(
             false => None,
         };
         if fields.is_empty() {
-            rows.reject(at, || "has a class and no numbers".to_string());
+            rows.reject(at, "has a class and no numbers".into());
             continue;
         }
         let expected = *channels.get_or_insert(fields.len());
         match header.series(clock, &fields, expected, label) {
-            Err(what) => rows.reject(at, || what),
+            Err(what) => rows.reject(at, what),
             Ok((times, channels)) => {
                 rows.measure(expected);
                 let mut tokens = steps(&channels);
                 tokens.times = times;
-                rows.take(at, labels.of(label), None, tokens)?;
+                rows.take(at, label, None, tokens)?;
             }
         }
     }
@@ -102,7 +99,7 @@ impl Header {
                 header.read(at, line)?;
             }
         }
-        Err(Problem::Series(
+        Err(Problem::Other(
             "has no line @data, after which the series of a .ts file stand".into(),
         ))
     }
@@ -132,7 +129,7 @@ impl Header {
     }
 
     fn read(&mut self, at: usize, line: &str) -> Result<(), Problem> {
-        let wrong = |what: String| Err(Problem::Series(format!("line {at}: {what}")));
+        let wrong = |what: String| Err(Problem::Other(format!("line {at}: {what}")));
         let mut words = line.split_whitespace();
         let key = words.next().unwrap_or("").to_ascii_lowercase();
         let rest: Vec<&str> = words.collect();
@@ -200,7 +197,7 @@ mod tests {
                        1,2,?:4,5,6:left\n-1.5,2:0,NaN:right\n";
 
     fn read_all(text: &str, labels: Labels) -> Result<(Rows, Vec<String>), String> {
-        collected("", |rows| read(text, labels, rows))
+        collected("", labels, |rows| read(text, rows))
     }
 
     fn said(text: &str) -> String {

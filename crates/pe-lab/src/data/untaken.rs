@@ -1,7 +1,8 @@
 //! What of the rows of a file was not taken as it stands.
 
 use super::error::{BadLine, Problem, SHOWN};
-use super::quote::grouped;
+use super::quote::{counted, grouped};
+use super::reading::Reading;
 
 /// How the token of an empty cell is shown.
 pub(super) const SHOWN_EMPTY: &str = "<empty>";
@@ -20,11 +21,11 @@ pub(super) struct Untaken {
 }
 
 impl Untaken {
-    /// Notes a line that cannot be used. `what` is only called if the message will show it.
-    pub fn reject(&mut self, line: usize, what: impl FnOnce() -> String) {
+    /// Notes a line that cannot be used.
+    pub fn reject(&mut self, line: usize, what: String) {
         self.bad_count += 1;
         if self.bad.len() < SHOWN {
-            self.bad.push(BadLine { line, what: what() });
+            self.bad.push(BadLine { line, what });
         }
     }
 
@@ -37,22 +38,14 @@ impl Untaken {
         }
     }
 
-    /// All of that in words, where rows are cut after `max_len` tokens, and `skip_bad` lines may be left out.
-    pub fn describe(
-        &self,
-        max_len: Option<usize>,
-        skip_bad: usize,
-        are_numbers: bool,
-    ) -> Vec<String> {
-        let rows = |count: usize| match count {
-            1 => "1 row".to_string(),
-            _ => format!("{} rows", grouped(count)),
-        };
+    /// All of that in words.
+    pub fn describe(&self, reading: &Reading, are_numbers: bool) -> Vec<String> {
+        let rows = |count| counted(count, "row");
         let mut notes = Vec::new();
         if self.bad_count > 0 {
-            notes.push(self.left_out(skip_bad));
+            notes.push(self.left_out(reading.skip_bad));
         }
-        if let (Some(max_len), true) = (max_len, self.cut > 0) {
+        if let (Some(max_len), true) = (reading.max_len, self.cut > 0) {
             notes.push(format!(
                 "{} cut after {max_len} tokens, as --max-len says",
                 rows(self.cut)
@@ -82,21 +75,21 @@ impl Untaken {
     }
 
     fn left_out(&self, skip_bad: usize) -> String {
-        let mut lines: Vec<String> = self.bad.iter().map(ToString::to_string).collect();
-        if self.bad_count > lines.len() {
-            lines.push(format!(
-                "and {} more",
-                grouped(self.bad_count - lines.len())
-            ));
-        }
         format!(
-            "{} left out, since --skip-bad allows {}: {}",
-            match self.bad_count {
-                1 => "1 bad line".to_string(),
-                count => format!("{} bad lines", grouped(count)),
-            },
+            "{} left out, since --skip-bad allows {}: {}{}",
+            counted(self.bad_count, "bad line"),
             grouped(skip_bad),
-            lines.join("; ")
+            self.first(),
+            match self.bad_count - self.bad.len() {
+                0 => String::new(),
+                more => format!("; and {} more", grouped(more)),
+            }
         )
+    }
+
+    /// The first lines that cannot be used.
+    pub fn first(&self) -> String {
+        let lines: Vec<String> = self.bad.iter().map(ToString::to_string).collect();
+        lines.join("; ")
     }
 }

@@ -44,7 +44,7 @@ pub(super) struct Layout {
 }
 
 fn at_line(line: usize, what: String) -> Problem {
-    Problem::Series(format!("line {line}: {what}"))
+    Problem::Other(format!("line {line}: {what}"))
 }
 
 impl Header {
@@ -52,7 +52,7 @@ impl Header {
     ///
     /// # Errors
     ///
-    /// [`Problem::Series`] for a line that is no header, and for attributes that are no numbers, [`Problem::TooManyColumns`].
+    /// [`Problem::Other`] for a line that is no header, and for attributes that are no numbers, [`Problem::TooManyColumns`].
     pub fn read(&mut self, at: usize, line: &str) -> Result<bool, Problem> {
         let (key, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let named = || name(rest).map_err(|what| at_line(at, what));
@@ -156,7 +156,7 @@ impl Header {
     ///
     /// # Errors
     ///
-    /// [`Problem::Series`] where several attributes may be the class, and where no numbers are left beside it.
+    /// [`Problem::Other`] where several attributes may be the class, and where no numbers are left beside it.
     pub fn layout(&self, labels: Labels, asks_numbers: bool) -> Result<Layout, Problem> {
         let (mut class, mut series, mut numbers) = (None, None, Vec::new());
         for (place, attribute) in self.attributes.iter().enumerate() {
@@ -192,11 +192,11 @@ impl Header {
                 );
                 Err(at_line(number.line, what))
             }
-            (None, None) => Err(Problem::Series(
+            (None, None) => Err(Problem::Other(
                 "has no attribute of numbers before @data beside the one to be predicted, such as @attribute att0 numeric"
                     .into(),
             )),
-            _ if class.is_none() && asks_number => Err(Problem::Series(format!(
+            _ if class.is_none() && asks_number => Err(Problem::Other(format!(
                 "none of its {} attributes is nominal, and the class is: @attribute class {{a,b}}; the last one is no \
                  number to be predicted either",
                 grouped(self.attributes.len())

@@ -31,19 +31,16 @@ use header::{Header, Layout};
 ///
 /// # Errors
 ///
-/// [`Problem::Series`] for a file that holds no such series or no data; lines that cannot be used are noted in `rows`.
-pub(super) fn read(
-    text: &str,
-    labels: Labels,
-    rows: &mut Collector,
-) -> Result<Vec<String>, Problem> {
+/// [`Problem::Other`] for a file that holds no such series or no data; lines that cannot be used are noted in `rows`.
+pub(super) fn read(text: &str, rows: &mut Collector) -> Result<Vec<String>, Problem> {
+    let labels = rows.labels_are;
     let mut header = Header::default();
     let lines = (1..).zip(text.lines().map(str::trim));
     let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('%'));
     let mut has_data = false;
     while !has_data {
         let Some((at, line)) = lines.next() else {
-            return Err(Problem::Series(
+            return Err(Problem::Other(
                 "has no line @data, after which the rows of an .arff file stand".into(),
             ));
         };
@@ -56,13 +53,13 @@ pub(super) fn read(
     let mut channels = None;
     for (at, line) in lines {
         match series(line, &header, &layout, labels) {
-            Err(what) => rows.reject(at, || what),
+            Err(what) => rows.reject(at, what),
             Ok(series) => {
                 rows.measure(series.channels.len());
                 channels.get_or_insert(series.channels.len());
                 let mut tokens = steps(&series.channels);
                 tokens.ended_by_empty = series.ends_early;
-                rows.take(at, labels.of(series.class.as_deref()), None, tokens)?;
+                rows.take(at, series.class.as_deref(), None, tokens)?;
             }
         }
     }

@@ -10,7 +10,7 @@ const TWO: &str = "@relation Two\n@attribute channels relational\n  @attribute a
                    @end channels\n@attribute class {left,right}\n@data\n'1,2,?\\n4,5,6',left\n\"-1.5,2,?\\n0,?,NaN\",right\n";
 
 fn read_all(text: &str, labels: Labels) -> Result<(Rows, Vec<String>), String> {
-    collected("", |rows| read(text, labels, rows))
+    collected("", labels, |rows| read(text, rows))
 }
 
 fn said(text: &str) -> String {
@@ -44,7 +44,7 @@ fn channels_are_the_lines_of_a_relational_cell_and_read_as_those_of_ts() {
     assert_eq!(rows.words, ["1 4", "2 5", "? 6", "-1.5 0", "2 ?"]);
     let same =
         "@dimensions 2\n@classLabel true left right\n@data\n1,2,?:4,5,6:left\n-1.5,2:0,?:right\n";
-    let of_ts = collected("", |rows| ts::read(same, Labels::Needed, rows));
+    let of_ts = collected("", Labels::Needed, |rows| ts::read(same, rows));
     assert_eq!(of_ts.unwrap().0, rows);
 }
 
@@ -87,11 +87,11 @@ fn the_last_attribute_is_the_number_to_be_predicted_where_none_is_a_class() {
     let missing = said(&open);
     missing.says("the attribute `height` is missing");
     let number = "objective = 'number'";
-    let (rows, _) = collected(number, |rows| read(&open, Labels::IfAny, rows)).unwrap();
+    let (rows, _) = collected(number, Labels::IfAny, |rows| read(&open, rows)).unwrap();
     assert_eq!(rows.labels, ["2", "?"]);
     // A person may take whole numbers for classes.
     let class = "objective = 'class'";
-    let (rows, _) = collected(class, |rows| read(&of_series, Labels::Needed, rows)).unwrap();
+    let (rows, _) = collected(class, Labels::Needed, |rows| read(&of_series, rows)).unwrap();
     assert_eq!(rows.targets, None);
 }
 

@@ -4,12 +4,12 @@ use std::fmt::Write;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, DurationMicrosecondType,
-    DurationMillisecondType, DurationNanosecondType, DurationSecondType, Float16Type, Float32Type,
+    Decimal32Type, Decimal64Type, Decimal128Type, Decimal256Type, Float16Type, Float32Type,
     Float64Type,
 };
 use arrow_array::{
-    AnyDictionaryArray, Array, ArrayRef, downcast_integer_array, downcast_temporal_array,
+    AnyDictionaryArray, Array, ArrayRef, downcast_integer_array, downcast_primitive_array,
+    downcast_temporal_array,
 };
 use arrow_schema::{DataType, TimeUnit};
 use chrono::NaiveTime;
@@ -85,11 +85,6 @@ pub(super) fn write(
     form: Form,
     out: &mut String,
 ) -> Result<(), String> {
-    macro_rules! whole {
-        ($kind:ty) => {
-            put(array.as_primitive::<$kind>().value(row), out)
-        };
-    }
     macro_rules! decimal {
         ($kind:ty) => {
             out.push_str(&array.as_primitive::<$kind>().value_as_string(row))
@@ -102,13 +97,9 @@ pub(super) fn write(
     match array.data_type() {
         DataType::Null => missing(form, out),
         DataType::Boolean => put(array.as_boolean().value(row), out),
-        kind if kind.is_integer() => {
-            downcast_integer_array!(array => put(array.value(row), out), _ => {})
+        kind if kind.is_integer() || matches!(kind, DataType::Duration(_)) => {
+            downcast_primitive_array!(array => put(format_args!("{:?}", array.value(row)), out), _ => {})
         }
-        DataType::Duration(TimeUnit::Second) => whole!(DurationSecondType),
-        DataType::Duration(TimeUnit::Millisecond) => whole!(DurationMillisecondType),
-        DataType::Duration(TimeUnit::Microsecond) => whole!(DurationMicrosecondType),
-        DataType::Duration(TimeUnit::Nanosecond) => whole!(DurationNanosecondType),
         DataType::Float16 => {
             let number = array.as_primitive::<Float16Type>().value(row);
             real(number.to_f32(), form, out)?;

@@ -22,7 +22,7 @@ mod tests;
 #[cfg(feature = "parquet")]
 mod thrift;
 
-use super::error::Problem;
+use super::error::{Problem, refuse};
 use super::reading::Reading;
 #[cfg(feature = "parquet")]
 use guard::guarded;
@@ -50,12 +50,10 @@ pub(super) fn check(is_packed: bool, reading: &Reading) -> Result<(), Problem> {
                 .into(),
         ));
     }
-    match reading.first("--delimiter --no-header") {
-        None => Ok(()),
-        Some(flag) => Err(Problem::Reading(format!(
-            "{flag} is about tables of text, and a file of this name says itself which columns it has"
-        ))),
-    }
+    refuse(
+        reading.first("--delimiter --no-header"),
+        "is about tables of text, and a file of this name says itself which columns it has",
+    )
 }
 
 fn not_in_build() -> Problem {
@@ -71,7 +69,7 @@ fn not_in_build() -> Problem {
 /// # Errors
 ///
 /// [`Problem::Other`] for a file that is damaged or no table of such a format, in a build that reads none, for a column of another type
-/// than a table of text can have, for a number that is infinite, and for a table of more than [`MAX_BYTES`](super::MAX_BYTES) bytes
+/// than a table of text can have, for a number that is infinite, and for a table of more than [`MAX_BYTES`](super::limits::MAX_BYTES) bytes
 /// as text. [`Problem::TooManyColumns`].
 #[cfg(feature = "parquet")]
 pub(super) fn text(bytes: Vec<u8>) -> Result<String, Problem> {

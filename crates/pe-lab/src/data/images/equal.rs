@@ -1,86 +1,31 @@
 //! Equal images, and the draw of a test in which none of the training is.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use super::super::error::{Problem, SHOWN};
 use super::super::quote::{grouped, shorten};
 use super::super::split::in_a_fifth;
+use super::super::together::Together;
 
-/// Images with the same pixels at the size of the training. They stay together, so that no tested image is also
-/// in training.
-pub struct Equal {
-    /// The group of every image.
-    group: Vec<usize>,
-    /// The images of every group.
-    groups: Vec<Vec<usize>>,
-    /// The groups with more than one class.
-    contradictory: usize,
+/// What is said of equal images.
+pub fn notes(equal: &Together, trained: &[usize], tested: &[usize]) -> Vec<String> {
+    let unit = |image: &usize| equal.of_row[*image];
+    let known: HashSet<usize> = trained.iter().map(unit).collect();
+    let leaked = tested.iter().map(unit).filter(|unit| known.contains(unit));
+    let words = [
+        "images with the pixels",
+        "equal images",
+        "images of the test that are",
+        "equal images in more than one class",
+    ];
+    equal.notes(leaked.count(), words)
 }
 
-impl Equal {
-    pub fn of(pixels: &[&[u8]], classes: &[usize]) -> Self {
-        let mut known: HashMap<&[u8], usize> = HashMap::new();
-        let (mut group, mut groups) = (Vec::new(), Vec::<Vec<usize>>::new());
-        for (image, pixels) in pixels.iter().enumerate() {
-            let next = groups.len();
-            let of = *known.entry(pixels).or_insert(next);
-            if of == next {
-                groups.push(Vec::new());
-            }
-            groups[of].push(image);
-            group.push(of);
-        }
-        let differs = |images: &&Vec<usize>| {
-            let first = classes[images[0]];
-            images.iter().any(|image| classes[*image] != first)
-        };
-        let contradictory = groups.iter().filter(differs).count();
-        Self {
-            group,
-            groups,
-            contradictory,
-        }
-    }
-
-    /// What is said of them.
-    pub fn notes(&self, trained: &[usize], tested: &[usize]) -> Vec<String> {
-        let known: HashSet<usize> = trained.iter().map(|image| self.group[*image]).collect();
-        let leaked = tested
-            .iter()
-            .filter(|image| known.contains(&self.group[**image]));
-        let (repeated, leaked) = (self.group.len() - self.groups.len(), leaked.count());
-        let mut notes = Vec::new();
-        if repeated > 0 {
-            notes.push(format!(
-                "images with the pixels of an earlier one: {}{}",
-                grouped(repeated),
-                match leaked {
-                    0 => "; equal images are all in training or all in the test",
-                    _ => "",
-                }
-            ));
-        }
-        if leaked > 0 {
-            notes.push(format!(
-                "images of the test that are also in training: {}; a model may know their answers by heart",
-                grouped(leaked)
-            ));
-        }
-        if self.contradictory > 0 {
-            notes.push(format!(
-                "equal images in more than one class: {}; not all of their answers can be correct",
-                grouped(self.contradictory)
-            ));
-        }
-        notes
-    }
-}
-
-/// Draws a fifth of each class for the test. A group of equal images counts to the class of its first.
-pub fn drawn(equal: &Equal, classes: &[usize], labels: &[String]) -> Result<Vec<bool>, Problem> {
+/// Draws a fifth of each class for the test. Equal images count to the class of the first of them.
+pub fn drawn(equal: &Together, labels: &[String]) -> Result<Vec<bool>, Problem> {
     let mut of_class: Vec<Vec<&[usize]>> = vec![Vec::new(); labels.len()];
-    for images in &equal.groups {
-        of_class[classes[images[0]]].push(images);
+    for unit in &equal.units {
+        of_class[unit.label].push(&unit.rows);
     }
     let small: Vec<usize> = (0..labels.len())
         .filter(|class| of_class[*class].len() < 2)
@@ -95,7 +40,7 @@ pub fn drawn(equal: &Equal, classes: &[usize], labels: &[String]) -> Result<Vec<
             )
         });
         let shown: Vec<String> = shown.collect();
-        return Err(Problem::Images(format!(
+        return Err(Problem::Other(format!(
             "every class needs two different images, one to train on and one to test on; {}{}",
             shown.join(", "),
             match small.len() - shown.len() {
@@ -104,7 +49,7 @@ pub fn drawn(equal: &Equal, classes: &[usize], labels: &[String]) -> Result<Vec<
             }
         )));
     }
-    let mut is_test = vec![false; classes.len()];
+    let mut is_test = vec![false; equal.of_row.len()];
     for (class, groups) in of_class.iter().enumerate() {
         let sizes: Vec<usize> = groups.iter().map(|images| images.len()).collect();
         let drawn = groups.iter().zip(in_a_fifth(&sizes, class));

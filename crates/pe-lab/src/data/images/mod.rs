@@ -26,10 +26,8 @@ pub(super) use task::Images;
 
 use super::describe::{FEW, counted};
 use super::epochs::once_through;
-use super::error::{BadImage, Problem};
-use super::folders::{
-    self, Folder, Found, check_bad, check_folders, kept_name, left_out, most_private,
-};
+use super::error::{BadImage, Problem, refuse};
+use super::folders::{self, Bad, Folder, Found, check_folders, kept_name, left_out, most_private};
 use super::format::Format;
 use super::limits::MIN_ROWS;
 use super::open::open_bytes;
@@ -37,9 +35,10 @@ use super::quote::{grouped, shorten};
 use super::reading::Reading;
 use super::spec::{DataSpec, FileSpec, Source};
 use super::task::{DataTask, Made};
+use super::together::Together;
 use crate::task::floor::most_frequent_share;
 use decode::Header;
-use equal::{Equal, drawn};
+use equal::drawn;
 use pack::{Contents, Pack};
 use size::{Size, Sizes, by};
 
@@ -60,26 +59,15 @@ fn is_folder(source: &Source) -> bool {
 /// The task made of a folder of images, or of the file in which a study keeps them.
 pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
     let reading = &source.reading;
-    let wrong = |flag: &str| {
-        Err(Problem::Reading(format!(
-            "{flag} is not about images, and this is a folder of them"
-        )))
-    };
-    if let Some(flag) = reading.not_about_images() {
-        return wrong(flag);
-    }
-    if source.test.is_some() {
-        return Err(Problem::Reading(
-            "--test is about rows; images to test on stand in a folder test beside a folder train"
-                .into(),
-        ));
-    }
-    if source.folds.is_some() {
-        return wrong("--folds");
-    }
-    if source.labels.is_some() {
-        return wrong("--labels");
-    }
+    let why = "is not about images, and this is a folder of them";
+    refuse(reading.not_about_images(), why)?;
+    let test = source.test.as_ref().map(|_| "--test");
+    refuse(
+        test,
+        "is about rows; images to test on stand in a folder test beside a folder train",
+    )?;
+    refuse(source.folds.map(|_| "--folds"), why)?;
+    refuse(source.labels.as_ref().map(|_| "--labels"), why)?;
     let (pack, file, private) = match is_folder(source) {
         true => {
             let (pack, private) = packed(&source.file, reading)?;
@@ -111,7 +99,7 @@ fn check(contents: &Contents, reading: &Reading) -> Result<(), Problem> {
         (reading.patch, contents.patch, "--patch"),
     ] {
         if asked.is_some_and(|asked| asked != kept) {
-            return Err(Problem::Images(format!(
+            return Err(Problem::Other(format!(
                 "holds images of {} pixels for patches of {} × {1}, and {flag} asks for others; name the folder \
                  of the images",
                 by(size),
@@ -126,30 +114,9 @@ fn check(contents: &Contents, reading: &Reading) -> Result<(), Problem> {
 struct Image {
     path: PathBuf,
     class: usize,
+    /// Whether it is in the folder of the test.
+    is_test: bool,
     header: Header,
-}
-
-/// The images of a folder that cannot be used. A few may be left out.
-struct Bad<'a> {
-    root: &'a Path,
-    allowed: usize,
-    all: Vec<BadImage>,
-}
-
-impl Bad<'_> {
-    /// What went well. What did not is kept.
-    fn sort_out<T>(&mut self, path: &Path, tried: Result<T, String>) -> Option<T> {
-        let keep = |what| {
-            let path = path.strip_prefix(self.root).unwrap_or(path).to_path_buf();
-            self.all.push(BadImage { path, what });
-        };
-        tried.map_err(keep).ok()
-    }
-
-    /// Checks that no more are bad than may be.
-    fn check(&self) -> Result<(), Problem> {
-        check_bad(&self.all, self.allowed)
-    }
 }
 
 /// Reads, decodes and divides the images of a folder, and returns the file or folder that the fewest may read.
@@ -157,32 +124,26 @@ fn packed(root: &Path, reading: &Reading) -> Result<(Pack, Vec<PathBuf>), Proble
     let Folder { train, test, notes } = folders::folder(root)?;
     let labels = train.labels.clone();
     check_folders(&train, test.as_ref(), "image")?;
-    let mut bad = Bad {
-        root,
-        allowed: reading.skip_bad,
-        all: Vec::new(),
-    };
-    let mut images = headers(&train, &labels, &mut bad);
-    let in_train = images.len();
+    let mut bad = Bad::new(root, reading.skip_bad);
+    let mut images = headers(&train, &labels, false, &mut bad);
     if let Some((test, _)) = &test {
-        images.extend(headers(test, &labels, &mut bad));
+        images.extend(headers(test, &labels, true, &mut bad));
     }
     bad.check()?;
     let (sizes, mut contents) = undivided(&images, labels, reading)?;
-    let mut decoded = decoded(images, in_train, &contents, &mut bad)?;
+    let mut decoded = decoded(images, &contents, &mut bad)?;
     let stored_as_colours = contents.coloured;
     drop_equal_channels(&mut decoded, &mut contents);
 
     let classes: Vec<usize> = decoded.iter().map(|of| of.image.class).collect();
-    let pixels: Vec<&[u8]> = decoded.iter().map(|of| &of.pixels[..]).collect();
-    let equal = Equal::of(&pixels, &classes);
+    let equal = Together::equal(decoded.iter().map(|of| &of.pixels), &classes, &[]);
     let (is_test, from) = match &test {
         Some((_, name)) => {
-            let is_test: Vec<bool> = decoded.iter().map(|of| of.is_test).collect();
+            let is_test: Vec<bool> = decoded.iter().map(|of| of.image.is_test).collect();
             (is_test, format!("those in {name}"))
         }
         None => (
-            drawn(&equal, &classes, &contents.labels)?,
+            drawn(&equal, &contents.labels)?,
             "a fifth of each class, drawn once".to_string(),
         ),
     };
@@ -210,7 +171,8 @@ fn packed(root: &Path, reading: &Reading) -> Result<(Pack, Vec<PathBuf>), Proble
     ));
     let hidden = train.hidden + test.map_or(0, |(test, _)| test.hidden);
     contents.notes.extend(left_out(hidden, &bad.all));
-    contents.notes.extend(equal.notes(&trained, &tested));
+    let of_equal = equal::notes(&equal, &trained, &tested);
+    contents.notes.extend(of_equal);
 
     let tested: Vec<&Decoded> = tested.iter().map(|index| &decoded[*index]).collect();
     let tested = at_all_sizes(&tested, &contents)?;
@@ -228,7 +190,7 @@ fn undivided(
     reading: &Reading,
 ) -> Result<(Sizes, Contents), Problem> {
     if images.len() < MIN_ROWS {
-        return Err(Problem::Images(format!(
+        return Err(Problem::Other(format!(
             "has {} images, too few to train on some and test on others; it takes at least {MIN_ROWS}",
             images.len()
         )));
@@ -263,26 +225,20 @@ fn drop_equal_channels(decoded: &mut [Decoded], contents: &mut Contents) {
 struct Decoded {
     image: Image,
     pixels: Vec<u8>,
-    /// Whether it is in the folder of the test.
-    is_test: bool,
 }
 
-/// Every image at the size of the training. Those from number `in_train` on are in the folder of the test.
+/// Every image at the size of the training.
 fn decoded(
     images: Vec<Image>,
-    in_train: usize,
     contents: &Contents,
     bad: &mut Bad<'_>,
 ) -> Result<Vec<Decoded>, Problem> {
     let mut all = Vec::with_capacity(images.len());
-    for (number, image) in images.into_iter().enumerate() {
+    for image in images {
         let pixels = decode::decode(&image.path);
         if let Some(pixels) = bad.sort_out(&image.path, pixels) {
-            all.push(Decoded {
-                pixels: decode::at_size(&pixels, contents.sizes[0], contents.coloured),
-                image,
-                is_test: number >= in_train,
-            });
+            let pixels = decode::at_size(&pixels, contents.sizes[0], contents.coloured);
+            all.push(Decoded { image, pixels });
         }
     }
     bad.check()?;
@@ -296,7 +252,7 @@ fn at_all_sizes(
     contents: &Contents,
 ) -> Result<impl Iterator<Item = Vec<u8>> + use<>, Problem> {
     let mut at_sizes: Vec<Vec<Vec<u8>>> = vec![Vec::new(); contents.sizes.len()];
-    for Decoded { image, pixels, .. } in tested {
+    for Decoded { image, pixels } in tested {
         at_sizes[0].push(pixels.clone());
         let whole = decode::decode(&image.path).map_err(|what| Problem::BadImages {
             count: 1,
@@ -313,17 +269,17 @@ fn at_all_sizes(
 }
 
 /// Reads the beginnings of the files of every class.
-fn headers(found: &Found, labels: &[String], bad: &mut Bad<'_>) -> Vec<Image> {
+fn headers(found: &Found, labels: &[String], is_test: bool, bad: &mut Bad<'_>) -> Vec<Image> {
     let mut images = Vec::new();
     for (label, files) in found.labels.iter().zip(&found.files) {
         let class = labels.iter().position(|known| known == label);
         for path in files {
             let header = bad.sort_out(path, decode::header(path));
             if let (Some(header), Some(class)) = (header, class) {
-                let path = path.clone();
                 images.push(Image {
-                    path,
+                    path: path.clone(),
                     class,
+                    is_test,
                     header,
                 });
             }
@@ -336,7 +292,7 @@ fn headers(found: &Found, labels: &[String], bad: &mut Bad<'_>) -> Vec<Image> {
 fn check_parts(contents: &Contents) -> Result<(), Problem> {
     let without = (0..contents.labels.len()).find(|class| !contents.train.contains(class));
     if let Some(class) = without {
-        return Err(Problem::Images(format!(
+        return Err(Problem::Other(format!(
             "no image of the class {} is left to train on",
             shorten(&contents.labels[class])
         )));
@@ -344,7 +300,7 @@ fn check_parts(contents: &Contents) -> Result<(), Problem> {
     let first = contents.test.first();
     match contents.test.iter().all(|class| Some(class) == first) {
         false => Ok(()),
-        true => Err(Problem::Images(format!(
+        true => Err(Problem::Other(format!(
             "{} images are left to test on, and a score needs images of two classes",
             contents.test.len()
         ))),

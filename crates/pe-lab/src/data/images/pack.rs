@@ -64,11 +64,11 @@ impl Contents {
     ///
     /// # Errors
     ///
-    /// [`Problem::Images`] with the number of bytes and the bound.
+    /// [`Problem::Other`] with the number of bytes and the bound.
     pub fn check_room(&self) -> Result<usize, Problem> {
         match self.pixels() {
             Some(bytes) if bytes as u64 <= MAX_PIXELS => Ok(bytes),
-            bytes => Err(Problem::Images(format!(
+            bytes => Err(Problem::Other(format!(
                 "{} images of {} pixels, and those of the test at {} sizes, take {} bytes, and a study keeps at \
                  most {}; take a sample of them, or a smaller --size",
                 grouped(self.train.len() + self.test.len()),
@@ -120,7 +120,7 @@ impl Pack {
     ) -> Result<Self, Problem> {
         let room = contents.check_room()?;
         let text = serde_json::to_string(&contents)
-            .map_err(|error| Problem::Images(format!("cannot be kept: {error}")))?;
+            .map_err(|error| Problem::Other(format!("cannot be kept: {error}")))?;
         let mut bytes = Vec::with_capacity(MAGIC.len() + text.len() + 1 + room);
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(text.as_bytes());
@@ -141,10 +141,10 @@ impl Pack {
     ///
     /// # Errors
     ///
-    /// [`Problem::Images`] for a file that is damaged or of another program.
+    /// [`Problem::Other`] for a file that is damaged or of another program.
     pub fn parse(bytes: Vec<u8>) -> Result<Self, Problem> {
         let wrong = |reason: &str| {
-            Err(Problem::Images(format!(
+            Err(Problem::Other(format!(
                 "is not a file of images as a study keeps them: {reason}; name the folder of images"
             )))
         };

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::error::{BadImage, Problem};
-use super::super::folders;
+use super::super::error::Problem;
+use super::super::folders::{self, Bad, inside};
 use super::super::prediction::{ToPredict, Truth};
 use super::super::quote::grouped;
 use super::decode;
@@ -18,34 +18,28 @@ pub(in super::super) fn to_predict(task: &Images, path: &Path) -> Result<ToPredi
         false => (vec![path.to_path_buf()], 0),
     };
     if files.is_empty() {
-        return Err(Problem::Images(
+        return Err(Problem::Other(
             "holds no file; it takes PNG or JPEG files".into(),
         ));
     }
     let ([height, width], coloured) = task.read_as();
     let mut samples = Vec::with_capacity(files.len());
-    let (mut resized, mut cut, mut bad) = (0, 0, Vec::new());
+    let (mut resized, mut cut, mut bad) = (0, 0, Bad::new(path, 0));
     for file in &files {
-        match decode::decode(file) {
-            Err(what) => bad.push(BadImage {
-                path: name(path, file),
-                what,
-            }),
-            Ok(image) => {
-                let own = [image.height() as usize, image.width() as usize];
-                resized += usize::from(own != [height, width]);
-                cut += usize::from(own[0] * width != own[1] * height);
-                let pixels = decode::at_size(&image, [height, width], coloured);
-                samples.push(task.sample_of(&pixels));
-            }
+        if let Some(image) = bad.sort_out(file, decode::decode(file)) {
+            let own = [image.height() as usize, image.width() as usize];
+            resized += usize::from(own != [height, width]);
+            cut += usize::from(own[0] * width != own[1] * height);
+            let pixels = decode::at_size(&image, [height, width], coloured);
+            samples.push(task.sample_of(&pixels));
         }
     }
-    if !bad.is_empty() {
-        return Err(Problem::Images(format!(
+    if !bad.all.is_empty() {
+        return Err(Problem::Other(format!(
             "{} of {} files cannot be used: {}; take them away, or name the others",
-            grouped(bad.len()),
+            grouped(bad.all.len()),
             grouped(files.len()),
-            folders::first_of(&bad)
+            folders::first_of(&bad.all)
         )));
     }
     let mut notes = Vec::new();
@@ -65,7 +59,7 @@ pub(in super::super) fn to_predict(task: &Images, path: &Path) -> Result<ToPredi
         ));
     }
     notes.extend(folders::left_out(hidden, &[]));
-    let names: Vec<PathBuf> = files.iter().map(|file| name(path, file)).collect();
+    let names: Vec<PathBuf> = files.iter().map(|file| inside(path, file)).collect();
     // In a folder for each class the name of the folder is the label.
     let truth = |name: &PathBuf| {
         let folder = name.parent()?.file_name()?.to_str()?;
@@ -83,11 +77,4 @@ pub(in super::super) fn to_predict(task: &Images, path: &Path) -> Result<ToPredi
         from: None,
         notes,
     })
-}
-
-/// The name of a file inside the folder that was named, or as it was named itself.
-fn name(root: &Path, file: &Path) -> PathBuf {
-    let inside = file.strip_prefix(root).ok();
-    let inside = inside.filter(|inside| !inside.as_os_str().is_empty());
-    inside.unwrap_or(file).to_path_buf()
 }

@@ -25,7 +25,7 @@ pub(super) fn key(sample: &Sample) -> Vec<usize> {
 pub(super) fn apart(split: &Split) -> Vec<usize> {
     let mut sizes: HashMap<usize, usize> = HashMap::new();
     for row in &split.train {
-        *sizes.entry(split.of_row[*row]).or_default() += 1;
+        *sizes.entry(split.together.of_row[*row]).or_default() += 1;
     }
     let mut units: Vec<(usize, usize)> = sizes.into_iter().collect();
     units.sort_unstable();
@@ -34,6 +34,6 @@ pub(super) fn apart(split: &Split) -> Vec<usize> {
     let drawn: HashSet<usize> = (units.iter().zip(drawn))
         .filter_map(|((unit, _), is_drawn)| is_drawn.then_some(*unit))
         .collect();
-    let is_apart = |row: &&usize| drawn.contains(&split.of_row[**row]);
+    let is_apart = |row: &&usize| drawn.contains(&split.together.of_row[**row]);
     split.train.iter().filter(is_apart).copied().collect()
 }

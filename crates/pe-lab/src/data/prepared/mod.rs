@@ -17,7 +17,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
@@ -81,43 +80,49 @@ struct Head {
     parts: Vec<Part>,
 }
 
-/// The numbers of a part.
-enum Numbers<'a> {
-    Stream(&'a Stream),
-    Short(Cow<'a, [u32]>),
-    Indices(&'a [usize]),
-    Real(Vec<&'a [f64]>),
+/// The numbers of a part, to be written one after the other.
+struct Numbers<'a> {
+    part: Part,
+    all: Box<dyn Iterator<Item = io::Result<u64>> + 'a>,
 }
 
-impl Numbers<'_> {
-    fn count(&self) -> usize {
-        match self {
-            Self::Stream(stream) => stream.len(),
-            Self::Short(numbers) => numbers.len(),
-            Self::Indices(numbers) => numbers.len(),
-            Self::Real(columns) => columns.iter().map(|column| column.len()).sum(),
+impl<'a> Numbers<'a> {
+    fn new(name: &str, width: usize, count: usize, all: impl Iterator<Item = u64> + 'a) -> Self {
+        let name = name.into();
+        Self {
+            part: Part { name, width, count },
+            all: Box::new(all.map(Ok)),
         }
     }
 
-    fn write(&self, width: usize, out: &mut impl Write) -> io::Result<()> {
-        let mut put = |number: u64| out.write_all(&number.to_le_bytes()[..width]);
-        match self {
-            Self::Stream(stream) => {
-                const PART: usize = 1 << 16;
-                for from in (0..stream.len()).step_by(PART) {
-                    let window = stream.window(from, PART.min(stream.len() - from))?;
-                    window.into_iter().try_for_each(&mut put)?;
-                }
-                Ok(())
+    fn short(name: &str, numbers: &'a [u32]) -> Self {
+        let all = numbers.iter().map(|number| u64::from(*number));
+        Self::new(name, 4, numbers.len(), all)
+    }
+
+    fn indices(name: &str, numbers: &'a [usize]) -> Self {
+        let all = numbers.iter().map(|number| *number as u64);
+        Self::new(name, 4, numbers.len(), all)
+    }
+
+    fn real(name: &str, columns: Vec<&'a [f64]>) -> Self {
+        let count = columns.iter().map(|column| column.len()).sum();
+        let all = columns.into_iter().flatten();
+        Self::new(name, 8, count, all.map(|number| number.to_bits()))
+    }
+
+    fn tokens(width: usize, tokens: &'a Stream) -> Self {
+        const PART: usize = 1 << 16;
+        let count = tokens.len();
+        let windows = (0..count).step_by(PART).flat_map(move |from| {
+            match tokens.window(from, PART.min(count - from)) {
+                Ok(window) => window.into_iter().map(Ok).collect(),
+                Err(error) => vec![Err(error)],
             }
-            Self::Short(numbers) => numbers
-                .iter()
-                .try_for_each(|number| put(u64::from(*number))),
-            Self::Indices(numbers) => numbers.iter().try_for_each(|number| put(*number as u64)),
-            Self::Real(columns) => {
-                let mut all = columns.iter().copied().flatten();
-                all.try_for_each(|number| put(number.to_bits()))
-            }
+        });
+        Self {
+            all: Box::new(windows),
+            ..Self::new("tokens", width, count, [].into_iter())
         }
     }
 }
@@ -157,19 +162,11 @@ impl DataTask {
     ///
     /// When it cannot be written, or data of this kind has no such form: see [`DataSpec::is_prepared`].
     pub fn write_prepared(&self, of: &str, out: &mut dyn Write) -> io::Result<String> {
-        let part = |name: &str, width, numbers: &Numbers<'_>| Part {
-            name: name.into(),
-            width,
-            count: numbers.count(),
-        };
         let (about, parts) = self.parts()?;
         let head = Head {
             of: of.into(),
             about,
-            parts: parts
-                .iter()
-                .map(|(name, width, numbers)| part(name, *width, numbers))
-                .collect(),
+            parts: parts.iter().map(|numbers| numbers.part.clone()).collect(),
         };
         let hashing = Hashing {
             to: out,
@@ -179,8 +176,10 @@ impl DataTask {
         all.write_all(MAGIC)?;
         serde_json::to_writer(&mut all, &head)?;
         all.write_all(b"\n")?;
-        for (_, width, numbers) in &parts {
-            numbers.write(*width, &mut all)?;
+        for Numbers { part, all: numbers } in parts {
+            for number in numbers {
+                all.write_all(&number?.to_le_bytes()[..part.width])?;
+            }
         }
         let Hashing { to, sha } = all.into_inner().map_err(io::IntoInnerError::into_error)?;
         let digest = format!("{:x}", sha.finalize());
@@ -189,30 +188,34 @@ impl DataTask {
     }
 
     /// What is kept of the data beside its numbers, and the numbers.
-    fn parts(&self) -> io::Result<(About, Vec<Named<'_>>)> {
+    fn parts(&self) -> io::Result<(About, Vec<Numbers<'_>>)> {
         Ok(match &self.made {
             Made::Rows(tasks) => parts_of_rows(tasks),
             Made::Text(task) => {
                 let (characters, known) = task.characters();
-                let parts = vec![("tokens".to_string(), 2, Numbers::Stream(characters))];
-                (About::Masked { known }, parts)
+                (
+                    About::Masked { known },
+                    vec![Numbers::tokens(2, characters)],
+                )
             }
             Made::Next(task) => {
                 let Alphabet::Characters(known) = task.alphabet() else {
                     return Err(io::ErrorKind::Unsupported.into());
                 };
                 let known = known.iter().collect();
-                let parts = vec![("tokens".to_string(), 2, Numbers::Stream(task.tokens()))];
-                (About::Next { known }, parts)
+                (
+                    About::Next { known },
+                    vec![Numbers::tokens(2, task.tokens())],
+                )
             }
             Made::Series(task) => {
                 let (about, numbers) = task.own();
                 let columns = numbers.columns.iter().map(Vec::as_slice).collect();
-                let mut parts = vec![("values".to_string(), 8, Numbers::Real(columns))];
-                let times = numbers.times.map(|times| Numbers::Real(vec![times]));
-                parts.extend(times.map(|times| ("times".to_string(), 8, times)));
-                let classes = numbers.classes.map(Numbers::Indices);
-                parts.extend(classes.map(|classes| ("classes".to_string(), 4, classes)));
+                let mut parts = vec![Numbers::real("values", columns)];
+                let times = numbers.times;
+                parts.extend(times.map(|times| Numbers::real("times", vec![times])));
+                let classes = numbers.classes;
+                parts.extend(classes.map(|classes| Numbers::indices("classes", classes)));
                 (About::Series(about), parts)
             }
             Made::Images(_) => return Err(io::ErrorKind::Unsupported.into()),
@@ -220,37 +223,32 @@ impl DataTask {
     }
 }
 
-/// Numbers with their name and the bytes of each.
-type Named<'a> = (String, usize, Numbers<'a>);
-
-fn parts_of_rows(tasks: &[Arc<Labelled>]) -> (About, Vec<Named<'_>>) {
+fn parts_of_rows(tasks: &[Arc<Labelled>]) -> (About, Vec<Numbers<'_>>) {
     let sequences = tasks[0].sequences();
-    let short = |numbers| Numbers::Short(Cow::Borrowed(numbers));
     let mut parts = vec![
-        ("ends".to_string(), 4, short(&sequences.ends)),
-        ("labels".into(), 4, short(&sequences.labels)),
-        ("tokens".into(), 4, Numbers::Stream(&sequences.tokens)),
+        Numbers::short("ends", &sequences.ends),
+        Numbers::short("labels", &sequences.labels),
+        Numbers::tokens(4, &sequences.tokens),
     ];
     if let Some(answers) = &sequences.answers {
-        let lengths = answers.iter().map(|answer| answer.len() as u32).collect();
-        let tokens = answers.iter().flatten().copied().collect();
-        parts.push(("lengths of answers".into(), 4, Numbers::Short(lengths)));
-        parts.push(("answers".into(), 4, Numbers::Short(tokens)));
+        let lengths = answers.iter().map(|answer| answer.len() as u64);
+        let tokens = answers.iter().flatten().map(|token| u64::from(*token));
+        let (labels, count) = (answers.len(), tokens.clone().count());
+        parts.push(Numbers::new("lengths of answers", 4, labels, lengths));
+        parts.push(Numbers::new("answers", 4, count, tokens));
     }
-    let measured = tasks[0].measured();
-    if let Some(measured) = measured {
-        let table = Numbers::Real(vec![measured.own().0]);
-        parts.push(("measured".into(), 8, table));
+    if let Some(measured) = tasks[0].measured() {
+        parts.push(Numbers::real("measured", vec![measured.own().0]));
     }
     if let Some(since) = &sequences.since {
-        parts.push(("times".into(), 8, Numbers::Real(vec![since])));
+        parts.push(Numbers::real("times", vec![since]));
     }
     let mut folds = Vec::new();
     for task in tasks {
         let (division, numbers, train) = task.own();
         let name = &division.name;
-        parts.push((format!("numbers of {name}"), 4, short(numbers)));
-        parts.push((format!("train of {name}"), 4, Numbers::Indices(train)));
+        parts.push(Numbers::short(&format!("numbers of {name}"), numbers));
+        parts.push(Numbers::indices(&format!("train of {name}"), train));
         folds.push(division.clone());
     }
     let labels = tasks[0].labels().to_vec();

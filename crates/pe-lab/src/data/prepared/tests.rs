@@ -1,9 +1,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::super::Source;
 use super::*;
-use crate::data::testing::{self, check_prepared, read, source};
+use crate::data::testing::{check_prepared, folded, read, tested_on};
 
 fn rows(count: usize) -> String {
     let row = |i: usize| {
@@ -50,17 +49,9 @@ fn a_prepared_form_gives_the_same_tasks() {
     ] {
         check_prepared(&read(name, text, settings).unwrap());
     }
-    let folder = tempfile::tempdir().unwrap();
-    let tested = Source {
-        test: Some(testing::file(folder.path(), "test.csv", rows(120))),
-        ..source(folder.path(), "a.csv", rows_300, "")
-    };
-    check_prepared(&DataTask::read(&tested).unwrap());
-    let folds = Source {
-        folds: Some(4),
-        ..source(folder.path(), "a.csv", rows(400), "")
-    };
-    let folds = DataTask::read(&folds).unwrap();
+    let tested = tested_on(("a.csv", rows_300), ("test.csv", rows(120)), "");
+    check_prepared(&tested.unwrap());
+    let folds = folded("a.csv", rows(400), "", 4).unwrap();
     assert_eq!(folds.tasks().len(), 4);
     check_prepared(&folds);
 }

@@ -11,7 +11,7 @@
 use csv::StringRecord;
 
 use super::super::channels::step;
-use super::super::class_table::ClassTable;
+
 use super::super::csv::{TIMES, ranges};
 use super::super::dates::Clock;
 use super::super::error::Problem;
@@ -33,36 +33,31 @@ use super::time::{Time, cell, has};
 /// A [`Problem`] that names the flag for columns that are not there, [`Problem::TooManyRows`].
 pub(in super::super) fn read(
     text: &str,
-    reading: &Reading,
     form: Form,
-    labels: Labels,
-    classes: Option<&ClassTable>,
     collector: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
-    let table = Sheet::of(text, reading, form)?;
-    let in_table = if classes.is_some() {
-        Labels::IfAny
-    } else {
-        labels
+    let table = Sheet::of(text, &collector.reading, form)?;
+    let has_classes = collector.classes.is_some();
+    let in_table = match has_classes {
+        true => Labels::IfAny,
+        false => collector.labels_are,
     };
-    let places = Places::of(&table, reading, in_table)?;
-    if let (Some(at), Some(_)) = (places.label, classes) {
+    let places = Places::of(&table, &collector.reading, in_table)?;
+    if let (Some(at), true) = (places.label, has_classes) {
         return Err(Problem::Reading(format!(
             "--labels says the label of each series, and so does the column {}; take one of them away",
             column_called(&table.names[at])
         )));
     }
-    let names = |columns: &[usize]| -> Vec<String> {
-        columns.iter().map(|at| table.names[*at].clone()).collect()
-    };
-    let channels = names(&places.channels);
+    let channels = table.names_of(&places.channels);
     collector.measure_columns(&channels)?;
     let times = places.time.as_ref().map(|(time, clock)| {
         let named = format!("the times of {}", column_called(&time.name));
         Times::new(named, *clock)
     });
     collector.expect_times(times)?;
-    let mut found = Found::default();
+    // The series, in the order in which they first occur.
+    let (mut ids, mut all) = (Numbered::default(), Vec::<Series>::new());
     // A row that may be of any series is not left out: that series would lack a step.
     table.each(|line, row| match row {
         Ok(row) if cell(row, places.id).is_empty() => {
@@ -71,13 +66,24 @@ pub(in super::super) fn read(
             Err(Problem::at_line(line, what))
         }
         Ok(row) => {
-            found.add(line, row, &table.names, &places, in_table);
+            let place = ids.of(cell(row, places.id)) as usize;
+            if place == all.len() {
+                all.push(Series {
+                    line,
+                    ..Series::default()
+                });
+            }
+            let series = &mut all[place];
+            if series.bad.is_none() {
+                let added = series.add(line, row, &table.names, &places, in_table);
+                series.bad = added.err().map(|what| (line, what));
+            }
             Ok(())
         }
         Err(what) => Err(Problem::at_line(line, what)),
     })?;
-    for (id, series) in found.ids.names().into_iter().zip(found.series) {
-        series.end(&id, labels, classes, collector)?;
+    for (id, series) in ids.names().into_iter().zip(all) {
+        series.end(&id, collector)?;
     }
     let mut notes = vec![format!(
         "a series is all rows of one {}, in {}; {}: {}; {}{}",
@@ -93,7 +99,7 @@ pub(in super::super) fn read(
         list(&channels),
         match places.label {
             Some(label) => format!("label from {}", column_called(&table.names[label])),
-            None if classes.is_some() => "label by the id".to_string(),
+            None if has_classes => "label by the id".to_string(),
             None => "no column label".to_string(),
         },
         match places.group {
@@ -101,12 +107,7 @@ pub(in super::super) fn read(
             None => String::new(),
         }
     )];
-    let unread: Vec<usize> = (0..table.names.len())
-        .filter(|at| !places.has(*at))
-        .collect();
-    if !unread.is_empty() {
-        notes.push(format!("columns not read: {}", list(&names(&unread))));
-    }
+    notes.extend(table.not_read(|at| places.has(at)));
     notes.extend(table.notes.iter().cloned());
     Ok(notes)
 }
@@ -122,11 +123,8 @@ pub(in super::super) fn channels_of(
     form: Form,
 ) -> Result<Vec<String>, Problem> {
     let table = Sheet::of(text, reading, form)?;
-    let channels = Places::of(&table, reading, Labels::IfAny)?.channels;
-    Ok(channels
-        .into_iter()
-        .map(|at| table.names[at].clone())
-        .collect())
+    let places = Places::of(&table, reading, Labels::IfAny)?;
+    Ok(table.names_of(&places.channels))
 }
 
 /// Which columns are what.
@@ -247,36 +245,8 @@ fn channels(
     }
 }
 
-/// The series of a table, in the order in which they first occur.
-#[derive(Default)]
-struct Found {
-    ids: Numbered,
-    series: Vec<Series>,
-}
-
-impl Found {
-    fn add(
-        &mut self,
-        line: usize,
-        row: &StringRecord,
-        names: &[String],
-        places: &Places,
-        labels: Labels,
-    ) {
-        let place = self.ids.of(cell(row, places.id)) as usize;
-        if place == self.series.len() {
-            self.series.push(Series::new(line));
-        }
-        let series = &mut self.series[place];
-        if series.bad.is_none()
-            && let Err(what) = series.add(line, row, names, places, labels)
-        {
-            series.bad = Some((line, what));
-        }
-    }
-}
-
 /// A series that is being read.
+#[derive(Default)]
 struct Series {
     line: usize,
     /// Its label and its group, and the line on which each was first read.
@@ -296,16 +266,6 @@ struct Step {
 }
 
 impl Series {
-    fn new(line: usize) -> Self {
-        Self {
-            line,
-            label: None,
-            group: None,
-            steps: Vec::new(),
-            bad: None,
-        }
-    }
-
     /// Adds a step, or says what is wrong with it.
     fn add(
         &mut self,
@@ -353,13 +313,7 @@ impl Series {
     }
 
     /// Hands the series on in the order of time.
-    fn end(
-        mut self,
-        id: &str,
-        labels: Labels,
-        classes: Option<&ClassTable>,
-        rows: &mut Collector,
-    ) -> Result<(), Problem> {
+    fn end(mut self, id: &str, rows: &mut Collector) -> Result<(), Problem> {
         self.steps
             .sort_by(|one, other| one.time.total_cmp(&other.time));
         let mut pairs = self.steps.windows(2);
@@ -373,10 +327,10 @@ impl Series {
                 (pair[1].line, what)
             });
         }
-        if let Some(classes) = classes {
+        if let Some(classes) = &rows.classes {
             match classes.of(id) {
                 Some(class) => self.label = Some((class.to_string(), 0)),
-                None if labels == Labels::Needed => {
+                None if rows.labels_are == Labels::Needed => {
                     self.bad
                         .get_or_insert_with(|| (self.line, classes.lacks(id)));
                 }
@@ -384,7 +338,7 @@ impl Series {
             }
         }
         if let Some((line, what)) = self.bad {
-            rows.reject(line, || format!("series {}: {what}", shorten(id)));
+            rows.reject(line, format!("series {}: {what}", shorten(id)));
             return Ok(());
         }
         let mut tokens = Tokens::default();
@@ -395,7 +349,7 @@ impl Series {
             .for_each(|step| tokens.push(&step.numbers));
         let label = self.label.as_ref().map(|(label, _)| label.as_str());
         let group = self.group.as_ref().map(|(group, _)| group.as_str());
-        rows.take(self.line, labels.of(label), group, tokens)
+        rows.take(self.line, label, group, tokens)
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) use long::{channels_of, read as read_long};
 pub(super) use predict::to_predict;
 pub(super) use task::{About, Series};
 
-use super::error::{Problem, SHOWN};
+use super::error::{Problem, refuse};
 use super::quote::{column_called, grouped, shorten};
 use super::reading::Reading;
 use super::sheet::Form;
@@ -59,12 +59,9 @@ pub(super) fn read(
     form: Form,
     file: &str,
 ) -> Result<(Series, Vec<String>), Problem> {
-    let wrong = |reason: String| Err(Problem::Series(reason));
-    if let Some(flag) = reading.not_about_series() {
-        return wrong(format!(
-            "{flag} is not about a series, which --target asks for"
-        ));
-    }
+    let wrong = |reason: String| Err(Problem::Other(reason));
+    let flag = reading.not_about_series();
+    refuse(flag, "is not about a series, which --target asks for")?;
     let (table, how) = table::read(text, reading, form)?;
     let rows = table.rows();
     let window = window(rows, reading.max_len)?;
@@ -86,7 +83,7 @@ pub(super) fn read(
         window,
         tested_lengths(window, held_out),
     );
-    task.check_range(task.table()).map_err(Problem::Series)?;
+    task.check_range(task.table()).map_err(Problem::Other)?;
     let floor = task.floor(window);
     let is_error = !task.measure().is_accuracy();
     if is_error && floor == 0.0 {
@@ -133,9 +130,9 @@ fn tested_lengths(window: usize, held_out: usize) -> Vec<usize> {
 ///
 /// # Errors
 ///
-/// [`Problem::Series`] for too few rows for any window, or for the one that was asked for.
+/// [`Problem::Other`] for too few rows for any window, or for the one that was asked for.
 fn window(rows: usize, asked: Option<usize>) -> Result<usize, Problem> {
-    let wrong = |reason: String| Err(Problem::Series(reason));
+    let wrong = |reason: String| Err(Problem::Other(reason));
     if rows < MIN_ROWS {
         return wrong(format!(
             "has {rows} rows, too few for a series: it takes at least {MIN_ROWS}"
@@ -237,13 +234,11 @@ fn only_in_test(table: &Table, to_train: usize) -> Result<Option<String>, Proble
 
 /// The lines that are no rows, if there are any.
 fn left_out(table: &Table, how: &How) -> Option<String> {
-    let named = how.left_out.iter().take(SHOWN).map(ToString::to_string);
-    let named: Vec<String> = named.collect();
-    (!named.is_empty()).then(|| {
+    (how.left_out.bad_count > 0).then(|| {
         format!(
             "lines left out: {}, such as {}; the rows around them count as neighbours{}",
-            grouped(how.left_out.len()),
-            named.join("; "),
+            grouped(how.left_out.bad_count),
+            how.left_out.first(),
             match &table.time {
                 Some(_) => ", and their times tell how far apart they are",
                 None => "",

@@ -23,11 +23,11 @@ pub(in super::super) fn to_predict(
 ) -> Result<ToPredict, Problem> {
     let (_, _, text) = open(&Entry::named(file), reading)?;
     let table = table::read_like(&text, reading, Form::of(file, &text), task.table())?;
-    task.check_range(&table).map_err(Problem::Series)?;
+    task.check_range(&table).map_err(Problem::Other)?;
     let (rows, shortest) = (table.rows(), task.shortest());
     let windows = task.windows_of(rows);
     if windows.is_empty() {
-        return Err(Problem::Series(format!(
+        return Err(Problem::Other(format!(
             "has {}, and the shortest window of the training has {shortest}: it takes at least as many",
             counted(rows, "row")
         )));

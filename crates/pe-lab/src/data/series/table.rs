@@ -5,12 +5,13 @@ use csv::StringRecord;
 use super::super::column::{decimal_commas, number};
 use super::super::csv::ranges;
 use super::super::dates::{Clock, SUCH_AS};
-use super::super::error::{BadLine, Problem, SHOWN};
+use super::super::error::Problem;
 use super::super::limits::{MAX_CLASSES, MAX_ROWS};
 use super::super::numbers::is_missing;
 use super::super::quote::{column_called, grouped, shorten};
 use super::super::reading::Reading;
 use super::super::sheet::{Form, Sheet};
+use super::super::untaken::Untaken;
 use super::time::{Time, cell, found_time, has};
 
 /// The most columns that are read at each time.
@@ -53,7 +54,7 @@ pub(super) struct How {
     /// What else is to be said of it.
     pub notes: Vec<String>,
     /// Lines that were left out.
-    pub left_out: Vec<BadLine>,
+    pub left_out: Untaken,
 }
 
 impl Table {
@@ -122,7 +123,7 @@ pub(super) fn read(text: &str, reading: &Reading, form: Form) -> Result<(Table, 
     }
     let class = (!is_forecast).then_some(target);
     let found = Wanted::of(&rows, read, time, class, &mut how)?;
-    let (table, left_out) = found.rows(&rows, Some(reading.skip_bad), target)?;
+    let (table, left_out) = found.rows(&rows, reading.skip_bad, target)?;
     how.left_out = left_out;
     Ok((table, how))
 }
@@ -146,7 +147,8 @@ pub(super) fn read_like(
     let time = time.transpose().map_err(Problem::of_another_file)?;
     let target = read[0];
     let wanted = Wanted::of(&rows, read, time, None, &mut How::default())?;
-    Ok(wanted.rows(&rows, None, target)?.0)
+    let read = wanted.rows(&rows, 0, target);
+    Ok(read.map_err(Problem::of_another_file)?.0)
 }
 
 /// The columns that are read: those that are named, or all but the target of classes and the times. The target of a forecast
@@ -208,7 +210,7 @@ struct Found {
     values: Vec<Vec<f64>>,
     times: Vec<f64>,
     classes: Vec<String>,
-    bad: Vec<BadLine>,
+    untaken: Untaken,
 }
 
 impl Wanted {
@@ -223,7 +225,7 @@ impl Wanted {
         let (names, columns) = (&rows.names, &rows.columns);
         let without = |at: &&usize| !columns[**at].has_numbers() && columns[**at].word().is_some();
         if let Some(without) = read.iter().find(without) {
-            return Err(Problem::Series(format!(
+            return Err(Problem::Other(format!(
                 "{} holds no number, and series are made of numbers: it is {}; name the columns that are read with --columns{}",
                 column_called(&names[*without]),
                 columns[*without].word().unwrap_or_default(),
@@ -252,21 +254,20 @@ impl Wanted {
         })
     }
 
-    /// Reads the rows. Up to `skip_bad` lines that cannot be used are left out and returned; `None` if none may be left out.
+    /// Reads the rows. Up to `skip_bad` lines that cannot be used are left out and returned.
     fn rows(
         self,
         rows: &Sheet<'_>,
-        skip_bad: Option<usize>,
+        skip_bad: usize,
         target: usize,
-    ) -> Result<(Table, Vec<BadLine>), Problem> {
-        let (allowed, can_skip) = (skip_bad.unwrap_or(0), skip_bad.is_some());
+    ) -> Result<(Table, Untaken), Problem> {
         let mut found = Found {
             values: vec![Vec::new(); self.read.len()],
             ..Found::default()
         };
         rows.each(|line, row| {
             if let Err(what) = row.and_then(|row| self.take(&rows.names, row, &mut found)) {
-                found.bad.push(BadLine { line, what });
+                found.untaken.reject(line, what);
             }
             match found.values[0].len() > MAX_ROWS {
                 true => Err(Problem::TooManyRows),
@@ -274,12 +275,8 @@ impl Wanted {
             }
         })?;
         let is_empty = found.values[0].is_empty();
-        if found.bad.len() > allowed {
-            return Err(Problem::Lines {
-                count: found.bad.len(),
-                shown: found.bad.into_iter().take(SHOWN).collect(),
-                can_skip: can_skip && !is_empty,
-            });
+        if found.untaken.bad_count > skip_bad {
+            return Err(found.untaken.problem(!is_empty));
         }
         if is_empty {
             return Err(Problem::NoRow);
@@ -300,7 +297,7 @@ impl Wanted {
                 Some(_) => classes_of(&found.classes)?,
             },
         };
-        Ok((table, found.bad))
+        Ok((table, found.untaken))
     }
 
     /// Adds a row, or says what is wrong with it.

@@ -4,6 +4,8 @@ mod times;
 
 use std::fmt::Write as _;
 
+use chrono::{Datelike, Days, NaiveDate};
+
 use super::super::testing::{self, Says, rows, vectors};
 use super::super::{DataError, DataTask};
 use crate::task::Measure;
@@ -28,23 +30,9 @@ fn at(times: &[String]) -> String {
 
 /// Days, months and years of so many rows from 1999-12-29 on, a week apart.
 fn weeks(rows: u32) -> impl Iterator<Item = (u32, u32, u32)> {
-    let days = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    let mut date = (29, 12, 1999);
-    (0..rows).map(move |_| {
-        let now = date;
-        let (mut day, mut month, mut year) = date;
-        day += 7;
-        let leap = u32::from(month == 2 && year % 4 == 0);
-        let last = days[month as usize - 1] + leap;
-        if day > last {
-            (day, month) = (day - last, month + 1);
-        }
-        if month > 12 {
-            (month, year) = (1, year + 1);
-        }
-        date = (day, month, year);
-        now
-    })
+    let first = NaiveDate::from_ymd_opt(1999, 12, 29).unwrap();
+    let dates = (0..rows).map(move |week| first + Days::new(7 * u64::from(week)));
+    dates.map(|date| (date.day(), date.month(), date.year() as u32))
 }
 
 /// Rows of a number and of a target that the function writes.

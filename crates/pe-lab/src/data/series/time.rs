@@ -69,10 +69,10 @@ impl Time {
             Ok(Some(clock)) => Ok(clock),
             // Rows without a time are told by their lines, and a table without rows as such.
             Ok(None) if seen.is_empty() => Ok(Clock::Numbers),
-            Ok(None) => Err(Problem::Series(format!(
+            Ok(None) => Err(Problem::Other(format!(
                 "--time names {name}, which holds neither numbers nor dates such as {SUCH_AS}"
             ))),
-            Err(date) => Err(Problem::Series(format!(
+            Err(date) => Err(Problem::Other(format!(
                 "{name} holds dates such as {}, which may begin with the day or with the month, and no other date tells; write the year \
                  first, such as 2024-05-17",
                 shorten(&date)

@@ -81,7 +81,8 @@ fn equal_sequences_stay_together() {
     let tested = held_out(&split);
     assert!(tested.iter().all(|row| !trained.contains(&sequence(row))));
     assert!((50..=60).contains(&tested.len()), "{}", tested.len());
-    assert_eq!((split.repeated, split.contradictory), (200, 100));
+    let together = &split.together;
+    assert_eq!((together.repeated, together.contradictory), (200, 100));
 }
 
 #[test]

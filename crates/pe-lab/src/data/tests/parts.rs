@@ -1,6 +1,7 @@
 //! Which rows are trained on, which are tested, and which are left out.
 
 use super::*;
+use crate::data::testing::{folded, tasks_of_rows, tested_on};
 
 #[test]
 fn long_sequences_are_cut_and_bad_lines_left_out_as_asked_and_it_is_said() {
@@ -79,32 +80,21 @@ fn the_longest_rows_stay_in_training_if_asked() {
 
 #[test]
 fn with_folds_no_row_is_left_out_as_too_long() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut rows = source(folder.path(), "a.csv", mixed_lengths(), "");
-    rows.folds = Some(4);
-    let data = DataTask::read(&rows).unwrap();
-    let Made::Rows(folds) = &data.made else {
-        panic!()
-    };
-    let tested: usize = folds.iter().map(|fold| fold.tested_rows().len()).sum();
+    let data = folded("a.csv", mixed_lengths(), "", 4).unwrap();
+    let folds = tasks_of_rows(&data).iter();
+    let tested: usize = folds.map(|fold| fold.tested_rows().len()).sum();
     assert_eq!(tested, 200);
     for task in data.tasks() {
         assert_eq!(task.train_lengths(), 3..=22);
     }
     data.says("with --folds every row is tested once, the longest ones too");
-    let test = Source {
-        test: Some(rows.file.clone()),
-        folds: None,
-        reading: settings("no_beyond = true"),
-        ..rows
-    };
-    let error = DataTask::read(&test).unwrap_err();
+    let (rows, test) = (("a.csv", mixed_lengths()), ("b.csv", mixed_lengths()));
+    let error = tested_on(rows, test, "no_beyond = true").unwrap_err();
     error.says("--no-beyond … leave it out with --test");
 }
 
 #[test]
 fn folds_test_every_row_once_and_equal_rows_together() {
-    let folder = tempfile::tempdir().unwrap();
     let row = |i: usize| {
         let label = ["x", "y", "y"][i % 3];
         format!("{label},{} {} {}\n", i % 7, i % 5, i % 11)
@@ -112,11 +102,7 @@ fn folds_test_every_row_once_and_equal_rows_together() {
     let rows: String = (0..60).map(row).collect();
     // Each row twice.
     let twice = format!("label,text\n{rows}{rows}");
-    let mut source = source(folder.path(), "a.csv", twice, "");
-    let mut of = |folds| {
-        source.folds = Some(folds);
-        DataTask::read(&source)
-    };
+    let of = |folds: usize| folded("a.csv", &twice, "", folds);
     let data = of(5).unwrap();
     let tasks = data.tasks();
     let names: Vec<&str> = tasks.iter().map(|task| task.name()).collect();
@@ -125,11 +111,8 @@ fn folds_test_every_row_once_and_equal_rows_together() {
         [1, 2, 3, 4, 5].map(|fold| format!("data-fold-{fold}"))
     );
     assert!(names.iter().all(|name| is_own(name)) && !is_own("digits"));
-    let Made::Rows(folds) = &data.made else {
-        panic!()
-    };
     let mut tested = Vec::new();
-    for fold in folds {
+    for fold in tasks_of_rows(&data) {
         let held_out = fold.tested_rows();
         assert!((18..=30).contains(&held_out.len()), "{}", held_out.len());
         for row in &held_out {
@@ -148,12 +131,9 @@ fn folds_test_every_row_once_and_equal_rows_together() {
 
 #[test]
 fn a_test_file_is_tested_and_all_rows_of_the_other_are_trained_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut source = source(folder.path(), "a.csv", mixed_lengths(), "");
-    let mut of = |rows: &str| {
-        let rows = format!("label\ttext\n{rows}");
-        source.test = Some(testing::file(folder.path(), "b.tsv", rows));
-        DataTask::read(&source)
+    let of = |rows: &str| {
+        let test = ("b.tsv", format!("label\ttext\n{rows}"));
+        tested_on(("a.csv", mixed_lengths()), test, "")
     };
     let long = "w1 ".repeat(30);
     let lines = |count: usize, tokens: &dyn Fn(usize) -> String| -> String {
@@ -192,15 +172,10 @@ fn a_test_file_is_tested_and_all_rows_of_the_other_are_trained_on() {
 /// What the test holds is said of its file.
 #[test]
 fn a_test_of_other_tokens_is_refused_with_the_name_of_its_file() {
-    let folder = tempfile::tempdir().unwrap();
     let rows = |word: &str| -> String {
         let row = |n: usize| format!("{},{word}{} {word}{}\n", n % 2, n % 7, n % 5);
         format!("label,text\n{}", (0..60).map(row).collect::<String>())
     };
-    let mut source = source(folder.path(), "a.csv", rows("w"), "");
-    let test = testing::file(folder.path(), "b.csv", rows("z"));
-    source.test = Some(test.clone());
-    let said = DataTask::read(&source).unwrap_err().to_string();
-    let begin = format!("{}: 100 % of the tokens of the test", test.display());
-    assert!(said.starts_with(&begin), "{said}");
+    let said = tested_on(("a.csv", rows("w")), ("b.csv", rows("z")), "").unwrap_err();
+    said.says("/b.csv: 100 % of the tokens of the test");
 }

@@ -1,6 +1,8 @@
 //! Files and lines that cannot be used are named with what is wrong.
 
 use super::*;
+use crate::data::limits::{MAX_BYTES, MAX_COLUMNS, MAX_LINE, MAX_WORDS};
+
 #[test]
 fn a_file_that_is_none_is_named() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,7 @@
 //! Answers that are written after their prompts.
 
 use super::*;
+use crate::data::testing::tested_on;
 
 /// Rows with a prompt and an answer: each of `rows` numbers, and the words of its digits.
 fn answers(rows: usize) -> String {
@@ -104,7 +105,6 @@ fn answers_of_a_table_in_characters_and_by_other_names() {
 /// A word that no training row has cannot be written, so an answer with it is never right, whatever the model says.
 #[test]
 fn an_answer_with_an_unknown_word_is_said_to_be_wrong() {
-    let folder = tempfile::tempdir().unwrap();
     let rows = |count: usize, answer: fn(usize) -> &'static str| {
         let row = |n: usize| {
             let (prompt, answer) = (format!("w{} x{}", n % 8, n % 5), answer(n));
@@ -114,9 +114,8 @@ fn an_answer_with_an_unknown_word_is_said_to_be_wrong() {
     };
     let train = rows(40, |n| ["yes", "no"][n % 2]);
     let test = rows(30, |n| if n == 7 { "never seen" } else { "yes" });
-    let mut source = source(folder.path(), "train.jsonl", train, "objective = 'answer'");
-    source.test = Some(testing::file(folder.path(), "test.jsonl", test));
-    let data = DataTask::read(&source).unwrap();
+    let answer = "objective = 'answer'";
+    let data = tested_on(("train.jsonl", train), ("test.jsonl", test), answer).unwrap();
     data.says("1 of the tested answers hold a token that training does not have");
     let task = data.task();
     let how = task.generation().unwrap();

@@ -1,6 +1,7 @@
 //! What a table of a series says, and what is wrong with it.
 
 use super::*;
+use crate::common::rows;
 
 /// Waves with another row of this number, from 1.
 fn with(row: usize, cells: &str) -> String {
@@ -100,7 +101,7 @@ fn times_are_positions_in_units_of_the_middle_step() {
 
 #[test]
 fn what_is_missing_or_out_of_order_is_named_by_its_line() {
-    for [row, said] in common::rows(
+    for [row, said] in rows(
         "
         9,1,       | line 11: `y` is missing
         9,,0.5     | line 11: `x` is missing

@@ -1,6 +1,6 @@
 use super::super::super::rows::Rows;
 use super::*;
-use crate::data::testing::{Says, collected, rows, settings};
+use crate::data::testing::{Says, collected, rows};
 
 const TWO: &str = "id,time,x,y,label\na,1,0.7,?,left\nb,0,-2,,right\n\na,0,0.5,1,left\nb,0.5,3,4,right\na,2,9,9,left\n";
 
@@ -12,8 +12,7 @@ fn read_as(text: &str, labels: Labels, flags: &str) -> Result<(Rows, Vec<String>
         true => Form::JsonLines,
         false => Form::Table(None),
     };
-    let reading = settings(flags);
-    collected(flags, |rows| read(text, &reading, form, labels, None, rows))
+    collected(flags, labels, |rows| read(text, form, rows))
 }
 
 fn good(text: &str) -> (Rows, Vec<String>) {
