@@ -146,9 +146,9 @@ fn a_study_grows_by_what_is_added_and_keeps_what_was_there() {
         tasks: 1,
         steps: Vec::new(),
     };
-    assert_eq!(grown.grown, [before.clone()]);
+    assert_eq!(grown.grown, std::slice::from_ref(&before));
     let again = grown.clone().grown_from(&grown, false);
-    assert_eq!(again.grown, [before.clone()]);
+    assert_eq!(again.grown, std::slice::from_ref(&before));
     let steps = |spec: &StudySpec| -> Vec<(String, usize)> {
         let tasks = spec.tasks.iter();
         tasks.map(|task| (task.name.clone(), task.steps)).collect()
