@@ -150,6 +150,7 @@ fn made_up(
             timing: Timing {
                 ms_per_step: 12.5,
                 tokens_per_second: 71_234.0,
+                seconds: 20.0,
                 threads: Some(1),
                 machine: Some(Machine::this()),
             },
