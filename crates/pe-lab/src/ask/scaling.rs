@@ -168,9 +168,12 @@ impl TestScaling {
                 "{what} of the scaling {self} is {value}; it must be {allowed}"
             ))
         };
-        let mut scaling = lengths
-            .scaling(&self.name)
-            .map_err(|allowed| wrong("the name", &self.name, allowed))?;
+        let mut scaling = lengths.scaling(&self.name).map_err(|allowed| {
+            LabError::Usage(format!(
+                "`{}` is no scaling; it must be {allowed}",
+                self.name
+            ))
+        })?;
         if let Some(factor) = self.factor {
             scaling = with_factor(scaling, factor).map_err(|of| wrong("`factor`", &factor, of))?;
         }

@@ -104,7 +104,7 @@ impl StudySpec {
         unique("seed", &seeds)?;
         let tune = plan.tune.map(|count| Tuned::around(&recipe, count, &seeds));
         if let Some(scalings) = &plan.test_scalings {
-            check_scalings(scalings, &names, &tasks)?;
+            check_scalings(scalings, &names, &tasks, &schemes, &model)?;
         }
         let spec = Self {
             schemes,

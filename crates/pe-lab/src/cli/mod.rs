@@ -25,7 +25,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::ask::{Lab, ModelSpec, OTHER_SCALINGS, REFUSED, Scheme, Tasks};
 use crate::console::tell;
@@ -178,7 +178,12 @@ impl Lab {
     pub fn main(self) -> ExitCode {
         self.install();
         shortage::end_with_a_sentence();
-        let cli = Cli::try_parse().unwrap_or_else(|error| refused(&error));
+        let command = Cli::command().mut_args(with_negative_numbers);
+        let command = command.mut_subcommands(|of| of.mut_args(with_negative_numbers));
+        let cli = command
+            .try_get_matches()
+            .and_then(|of| Cli::from_arg_matches(&of));
+        let cli = cli.unwrap_or_else(|error| refused(&error));
         match cli.run() {
             Ok(code) => ExitCode::from(code),
             Err(error) => {
@@ -187,6 +192,12 @@ impl Lab {
             }
         }
     }
+}
+
+/// A flag that takes a negative number for its value and no flag of its own, so that it can say which values it takes.
+fn with_negative_numbers(flag: Arg) -> Arg {
+    let takes_value = flag.get_long().is_some() && flag.get_action().takes_values();
+    flag.allow_negative_numbers(takes_value)
 }
 
 /// Ends the program with what is wrong with its arguments, or with the help that was asked for.

@@ -108,8 +108,8 @@ pub(super) struct Column {
     pub clock: Steady,
     /// Numbers with a decimal point.
     with_point: usize,
-    /// Numbers with a comma in them, and one of them. In threes if three digits follow the comma of each, as they do if it marks
-    /// thousands.
+    /// Numbers with a comma in them, and one of them. In threes if three digits follow the comma of each and no 0 stands first, as
+    /// it is if the comma marks thousands.
     with_comma: usize,
     comma: Option<(usize, String)>,
     beyond_threes: bool,
@@ -165,8 +165,9 @@ impl Column {
             self.with_comma += 1;
             self.comma = self.comma.take().or_else(first);
             let (before, after) = cell.split_once(',').unwrap_or((cell, ""));
-            let before = before.trim_start_matches(['-', '+']).len();
-            self.beyond_threes |= after.len() != 3 || !(1..=3).contains(&before);
+            let before = before.trim_start_matches(['-', '+']);
+            self.beyond_threes |=
+                after.len() != 3 || !(1..=3).contains(&before.len()) || before.starts_with('0');
         } else {
             self.words += 1;
             self.word = self.word.take().or_else(first);

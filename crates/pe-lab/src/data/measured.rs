@@ -81,16 +81,16 @@ impl Measured {
         }
     }
 
-    /// The first token of which `f32`, in which models compute, cannot hold a number once it is standardized, and what the
-    /// number is divided by.
+    /// The token with the largest of the numbers that `f32`, in which models compute, cannot hold once they are standardized, and what
+    /// that number is divided by. Where the number alone moves the mean so far, all others are too large as well.
     fn too_large(&self) -> Option<(usize, f64)> {
-        let mut steps = self.table.chunks(self.scale.len().max(1)).enumerate();
-        steps.find_map(|(token, numbers)| {
-            let scaled = numbers.iter().zip(&self.scale);
-            let mut present = scaled.filter(|(number, _)| !number.is_nan());
-            let (_, (_, by)) = present.find(|(number, scale)| !Self::is_held(**number, **scale))?;
-            Some((token, *by))
-        })
+        let channels = self.scale.len().max(1);
+        let all = self.table.iter().enumerate();
+        let all = all.map(|(at, number)| (at / channels, number, self.scale[at % channels]));
+        let not_held =
+            all.filter(|(_, number, scale)| !number.is_nan() && !Self::is_held(**number, *scale));
+        let largest = not_held.max_by(|(_, a, _), (_, b, _)| a.abs().total_cmp(&b.abs()));
+        largest.map(|(token, _, (_, by))| (token, by))
     }
 
     /// The numbers of every token, and what they are scaled by.

@@ -123,7 +123,7 @@ pub(super) fn of_file(
         (true, _) => (256, None),
         (false, Some(known)) => (known, None),
         (false, None) => {
-            let (id, at) = largest(&tokens)?;
+            let (id, at) = largest(&tokens, count.is_some())?;
             let (id_shown, at) = (grouped(id), grouped(at));
             let note =
                 format!("vocabulary: the largest id, {id_shown} (token {at} of the file), and one");
@@ -139,8 +139,8 @@ pub(super) fn of_file(
     Ok((task, lines))
 }
 
-/// The largest id of a file, and the first place where it is, from 0.
-fn largest(tokens: &Stream) -> Result<(usize, usize), Problem> {
+/// The largest id of a file, and the first place where it is, from 0. A .npy says itself how wide an id is.
+fn largest(tokens: &Stream, says_width: bool) -> Result<(usize, usize), Problem> {
     const PART: usize = 1 << 16;
     let mut largest = (0, 0);
     for from in (0..tokens.len()).step_by(PART) {
@@ -152,9 +152,14 @@ fn largest(tokens: &Stream) -> Result<(usize, usize), Problem> {
                     negative if negative < 0 => negative.to_string(),
                     _ => grouped(id as usize),
                 };
+                let advice = match says_width {
+                    true => "",
+                    false => {
+                        ". If the width of an id is another one, say --tokens u16 or --tokens u32"
+                    }
+                };
                 return Err(Problem::Other(format!(
-                    "token {} is the id {shown}; ids are from 0 to {}. If the width of an id is another one, say \
-                     --tokens u16 or --tokens u32",
+                    "token {} is the id {shown}; ids are from 0 to {}{advice}",
                     grouped(from + nth),
                     grouped(MAX_IDS - 1)
                 )));

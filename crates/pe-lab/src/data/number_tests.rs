@@ -85,8 +85,11 @@ fn decimal_commas_and_columns_between_blanks_are_read_as_points_and_commas_are()
         batch(&aligned, "columns separated by blanks"),
         batch(&plain, "read as numbers")
     );
-    let wrong = read("a.csv", commas.replacen("0,5", "0,500", 1), "").unwrap_err();
-    wrong.says("line 2: `a` is `0,500`, whose comma may be a decimal comma or mark thousands");
+    // Three digits behind the comma of each may be thousands, unless a 0 stands first.
+    let in_threes = commas.replacen("0,5", "0,500", 1);
+    batch(&in_threes, "such as `0,500` in line 2: in `a`, `b`, `c`");
+    let wrong = read("a.csv", in_threes.replace("0,", "1,"), "").unwrap_err();
+    wrong.says("line 2: `a` is `1,500`, whose comma may be a decimal comma or mark thousands");
 }
 
 #[test]

@@ -353,7 +353,11 @@ impl Reading {
 
     /// The flag of an objective that only texts have.
     fn objective_of_text(&self) -> Option<&'static str> {
-        (self.objective_of_rows().is_none()).then(|| self.first("--objective"))?
+        match self.objective? {
+            Objective::Next => Some("--objective next"),
+            Objective::Masked => Some("--objective masked"),
+            Objective::Answer | Objective::Class | Objective::Number => None,
+        }
     }
 
     /// The flag of what a token is, if it is one of these.

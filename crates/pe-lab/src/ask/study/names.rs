@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use pe_burn::scaling::Linear;
+
 use crate::ask::model::ModelSpec;
 use crate::ask::plan::{All, Names, Steps};
 use crate::ask::scaling::TestScaling;
@@ -65,11 +67,13 @@ pub(super) fn scheme_names(
     Ok(schemes)
 }
 
-/// Checks that a task is a language model, and that no scaling is named twice.
+/// Checks that a task is a language model, that a scheme takes scalings, and that none is named twice.
 pub(super) fn check_scalings(
     scalings: &[TestScaling],
     names: &[String],
     tasks: &Tasks,
+    schemes: &[String],
+    model: &ModelSpec,
 ) -> Result<(), LabError> {
     let is_text = |name: &String| tasks.get(name).is_ok_and(|task| task.language().is_some());
     if !names.iter().any(is_text) {
@@ -79,10 +83,20 @@ pub(super) fn check_scalings(
         )));
     }
     let texts: Vec<String> = scalings.iter().map(TestScaling::to_string).collect();
-    match texts.is_empty() {
-        true => Ok(()),
-        false => unique("scaling", &texts),
+    if texts.is_empty() {
+        return Ok(());
     }
+    let scaled = |name: &String| {
+        let scheme = Scheme::by_name(name, model, 1);
+        scheme.is_ok_and(|of| of.encoding.with_scaling(Linear::new(2.0).into()).is_some())
+    };
+    if !schemes.iter().any(scaled) {
+        return Err(LabError::Usage(format!(
+            "--test-scalings is about rotary positions without a scaling in training, and none of the schemes {} has them",
+            schemes.join(", ")
+        )));
+    }
+    unique("scaling", &texts)
 }
 
 /// Gives the steps of the tasks of some names to those of others.
