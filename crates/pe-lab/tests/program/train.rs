@@ -89,7 +89,7 @@ fn wrong_use_exits_with_2_and_leaves_nothing() {
         --scheme cosine    | there is no scheme `cosine`
         --task all         | train runs one task with one scheme and one seed
         --steps 0          | 0 steps were asked for
-        --seed -1          | unexpected argument
+        --seed -1          | invalid value '-1' for '--seed
         --resume           | holds no training to go on with
         --resume --steps 5 | cannot be used with
         --device gpu       | there is no device `gpu`
