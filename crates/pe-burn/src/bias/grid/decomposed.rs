@@ -148,7 +148,7 @@ module!(DecomposedRelativeBiasConfig => DecomposedRelativeBias { d_head, window 
 ///   the finer one: a coordinate is multiplied by the quotient of the sizes, and the difference is rounded
 ///   towards 0.
 /// - **Positions** are on a [`Grid`](crate::Grid) of height and width, whole or in part
-///   ([`from_grid_ids`](Positions::from_grid_ids)). Pairs with a prefix token get 0, as those with the class
+///   ([`from_grid_ids`](crate::Positions::from_grid_ids)). Pairs with a prefix token get 0, as those with the class
 ///   token of MViTv2 do.
 #[derive(Module, Debug)]
 #[module(custom_display)]
