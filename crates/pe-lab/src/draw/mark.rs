@@ -36,6 +36,14 @@ impl Stroke {
         }
     }
 
+    /// A dotted line, which differs from the line of every scheme.
+    pub fn dotted(colour: Rgb) -> Self {
+        Self {
+            colour,
+            dash: Some((1, 3)),
+        }
+    }
+
     fn style(self) -> ShapeStyle {
         // A pixel and a half.
         ink(self.colour).stroke_width(UNIT as u32 * 3 / 2)

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::panel::{Panel, floor_key, stem, trained_key};
+use super::panel::{Panel, stem, trained_key};
 use super::series::{Series, legend, lines, series};
 use crate::ask::steps_in_words;
+use crate::draw::colour::REFERENCE;
 use crate::draw::{Axis, Key, Look, Stroke};
 use crate::error::LabError;
 use crate::report::data::Data;
@@ -91,7 +92,7 @@ fn axis_of_lengths(task: &TaskSummary, lengths: &[usize]) -> Axis {
     }
 }
 
-/// A dashed line from the first length to the last for each of these rows that has a score in a sliding window.
+/// A dotted line from the first length to the last for each of these rows that has a score in a sliding window.
 fn sliding(
     data: &Data<'_>,
     language: &LanguageSummary,
@@ -102,7 +103,7 @@ fn sliding(
         let bits = row.sliding.as_ref()?.bits;
         let look = Look::of(&row.name, data.origin.schemes());
         let ends = vec![(0.0, bits), (last, bits)];
-        Some((ends, Stroke::dashed(look.colour())))
+        Some((ends, Stroke::dotted(look.colour())))
     });
     lines.collect()
 }
@@ -149,10 +150,11 @@ fn by_length(
         }
     });
     let mut entries = legend_of_all(&all);
-    entries.push(floor_key(format!(
-        "dashed: the same model in a sliding window of {trained}, moved by {}",
+    let sliding = format!(
+        "dotted: the same model in a sliding window of {trained}, moved by {}",
         language.stride
-    )));
+    );
+    entries.push((Key::Line(Stroke::dotted(REFERENCE), None), sliding));
     let (kind, what) = match of[0].0.is_empty() {
         true => ("language", "by length of the window"),
         false => (
