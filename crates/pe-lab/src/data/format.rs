@@ -42,8 +42,8 @@ impl Format {
         let has_patches = matches!(format, Self::Csv | Self::JsonLines | Self::Ts | Self::Arff);
         match reading.about_images() {
             Some("--patch") if has_patches => patches::check(reading)?,
-            Some("--patch") => refuse(
-                Some("--patch"),
+            flag @ Some("--patch") => refuse(
+                flag,
                 "is about images and labelled rows of numbers, and these data are neither",
             )?,
             flag => refuse(

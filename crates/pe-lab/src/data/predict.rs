@@ -204,20 +204,16 @@ fn to_predict(task: &Arc<Labelled>, found: Found) -> Result<ToPredict, Problem> 
 
 /// What is said of tokens that are not in the vocabulary of the study; `None` where all are, and where tokens are numbers.
 fn unknown_tokens(task: &Labelled, rows: &Rows) -> Option<String> {
-    let all = rows.rows.iter().flat_map(|row| &row.tokens);
-    let all: Vec<&str> = all
-        .map(|token| rows.words[*token as usize].as_str())
-        .collect();
-    let unknown: Vec<&str> = all
-        .iter()
-        .copied()
-        .filter(|word| !task.knows(word))
-        .collect();
-    let first = unknown.first()?;
+    let words = || {
+        let tokens = rows.rows.iter().flat_map(|row| &row.tokens);
+        tokens.map(|token| rows.words[*token as usize].as_str())
+    };
+    let mut unknown = words().filter(|word| !task.knows(word));
+    let first = unknown.next()?;
     Some(format!(
         "{} of the {} tokens are not in the vocabulary of the study, such as {}: all of them are read as one unknown token",
-        grouped(unknown.len()),
-        grouped(all.len()),
+        grouped(1 + unknown.count()),
+        grouped(words().count()),
         shorten(first)
     ))
 }

@@ -272,23 +272,23 @@ pub fn run_trial(
         let reason = format!("diverged: the score at length {length} is {score}");
         return Ok(result(Outcome::Failed(reason), None, None));
     }
-    let mut measures = measures(spec, task.as_ref(), &trained, scores, &plain)?;
+    let measures = measures(spec, task.as_ref(), &trained, scores, &plain, started)?;
     let encoding = write_encoding(&trained.model, task.positions(), folder)?;
     let weights = match spec.data {
         Some(_) => Some(trained.model.save(&folder.weights())?),
         None => None,
     };
-    measures.timing.seconds = started.elapsed().as_secs_f64();
     Ok(result(Outcome::Finished(measures), weights, encoding))
 }
 
-/// What a finished trial measures, beside its scores.
+/// What a finished trial that was started then measures, beside its scores.
 fn measures(
     spec: &TrialSpec,
     task: &dyn Task,
     trained: &Trained,
     scores: Vec<LengthScore>,
     device: &Device,
+    started: Instant,
 ) -> Result<Measures, LabError> {
     let model = &trained.model;
     let scalings = spec.test_scalings.clone();
@@ -305,7 +305,7 @@ fn measures(
         timing: Timing {
             ms_per_step: seconds * 1e3,
             tokens_per_second: per_second(trained.tokens, seconds * trained.steps as f64),
-            seconds: 0.0,
+            seconds: started.elapsed().as_secs_f64(),
             threads: std::env::var("RAYON_NUM_THREADS")
                 .ok()
                 .and_then(|n| n.parse().ok()),
