@@ -172,6 +172,10 @@ fn again(path: &Path) -> String {
             folder.join("study.toml").display(),
             folder.display()
         ),
+        (Some(name), Some(folder)) if name.as_encoded_bytes().starts_with(b"winner.") => format!(
+            "delete it, and run `pe-lab compare --out {}`, which writes it again",
+            folder.display()
+        ),
         _ => "delete it and run again".into(),
     }
 }

@@ -69,7 +69,7 @@ const SCHEMES: fn() -> [SchemeEntry; 28] = || {
         ),
         made(
             "pope",
-            "content says how long, positions say in which direction (PoPE; Gopalakrishnan et al. 2025; x-transformers)",
+            "the length of a pair comes from the content, its angle from the position (PoPE; Gopalakrishnan et al. 2025; x-transformers)",
             |sizes| {
                 let pope = PopeConfig::new(sizes.d_head(), sizes.heads).with_max_len(sizes.max_len);
                 Pope(pope.with_init(any_phase()))
@@ -173,7 +173,7 @@ const SCHEMES: fn() -> [SchemeEntry; 28] = || {
         .with_here("frequencies are left out that make no whole turn in 7 tokens, where training has fewer"),
         library(
             "cope",
-            "distances that count what a query looks at, to the left alone (Golovneva et al. 2024)",
+            "distances count only the tokens that the gates of a query select, to the left alone (CoPE; Golovneva et al. 2024)",
         ),
         made(
             "tape",

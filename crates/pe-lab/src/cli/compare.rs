@@ -80,7 +80,7 @@ pub struct CompareArgs {
     /// for a single one).
     #[arg(long, value_name = "N or LIST")]
     seeds: Option<String>,
-    /// Stop as soon as the headline is decided
+    /// Stop as soon as the best scheme is decided
     ///
     /// The study is looked at after 3, 5, 8 and 12 seeds (or up to --seeds), and each look has an equal share of the errors.
     #[arg(long, value_name = "WHEN", value_parser = ["decided"])]

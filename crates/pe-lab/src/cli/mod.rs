@@ -31,6 +31,7 @@ use crate::ask::{Lab, ModelSpec, OTHER_SCALINGS, REFUSED, Scheme, Tasks};
 use crate::console::tell;
 use crate::device;
 use crate::error::LabError;
+use crate::folder::make_named_folder;
 use crate::run;
 use crate::task::Causal;
 use given::shortened;
@@ -168,6 +169,7 @@ Settings can stand behind a name, such as \"mqar(tokens=64, pairs=4, vocabulary=
   tokens=T         of mqar: the tokens of the training, even, from 4 to 512; tests have T, 2 T and 4 T [default: 64]
   pairs=P          of mqar: the pairs among T tokens, at most a quarter of them [default: T / 16]
   vocabulary=V     of mqar: the different symbols, half of them keys, even, from 4 T to 65536 [default: 8192]
+  others=WHAT      of mqar: what stands at all other places, symbols or blanks [default: symbols]
   train_length=N   of text: the tokens of a training window, from 8 to 512 [default: 64]";
 
 impl Lab {
@@ -330,7 +332,7 @@ fn manual(out: Option<&Path>) -> Result<(), LabError> {
         print_line(String::from_utf8_lossy(&page).trim_end());
         return Ok(());
     };
-    std::fs::create_dir_all(out).map_err(LabError::file(out))?;
+    make_named_folder(out)?;
     clap_mangen::generate_to(command, out).map_err(LabError::file(out))
 }
 

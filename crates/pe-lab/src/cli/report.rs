@@ -8,7 +8,7 @@ use super::private::keep_as_private_as;
 use super::terminal::{print_json, print_line};
 use crate::console::tell;
 use crate::error::LabError;
-use crate::folder::{Entry, StudyFolder, is_there};
+use crate::folder::{Entry, StudyFolder, is_there, make_named_folder};
 use crate::report::{Beside, Report};
 use crate::run::{Outcomes, Progress, Study, provenance};
 
@@ -138,7 +138,7 @@ impl ReportArgs {
 /// The folder at a path, made if it is not there. It may hold a study only if the report is of that study: otherwise that
 /// study's own report would be lost.
 pub(super) fn free(out: &Path, of: Option<&StudyFolder>) -> Result<StudyFolder, LabError> {
-    std::fs::create_dir_all(out).map_err(LabError::file(out))?;
+    make_named_folder(out)?;
     let to = StudyFolder::at(out);
     match is_there(&to.spec())? && of != Some(&to) {
         true => Err(LabError::Usage(format!(

@@ -32,6 +32,12 @@ impl ServeArgs {
     /// Serves the page until Ctrl-C.
     pub fn run(self) -> Result<u8, LabError> {
         let page = match &self.folder {
+            Some(file) if file.is_file() => {
+                return Err(LabError::Usage(format!(
+                    "{} is a file; serve takes the folder of a study",
+                    file.display()
+                )));
+            }
             Some(_) => "study",
             None => "",
         };

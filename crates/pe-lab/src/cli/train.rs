@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,8 +20,8 @@ use crate::console::tell;
 use crate::device::DEVICES;
 use crate::error::LabError;
 use crate::folder::{
-    StudyFolder, TrialFolder, is_there, is_unfinished, names, read_json, remove_all,
-    remove_unfinished, write_json,
+    StudyFolder, TrialFolder, is_there, is_unfinished, make_named_folder, names, read_json,
+    remove_all, remove_unfinished, write_json,
 };
 use crate::learn::{Checkpoints, CurvePoint, EPOCH, LastCheckpoint, Watch, last_checkpoint};
 use crate::run::{
@@ -49,8 +48,6 @@ pub struct TrainArgs {
     /// Your own data in place of a task (see `pe-lab compare --help`)
     #[arg(long, value_name = "PATH", conflicts_with = "task")]
     data: Option<PathBuf>,
-    #[command(flatten)]
-    rows: Rows,
     /// The scheme (see `pe-lab schemes`)
     #[arg(long, default_value = "sinusoidal", value_name = "NAME", value_parser = Known::of(Scheme::names()), hide_possible_values = true)]
     scheme: String,
@@ -65,14 +62,17 @@ pub struct TrainArgs {
     /// BACKEND:CARD chooses a graphics card by a part of its name or by its number.
     #[arg(long, default_value = "flex", value_name = "NAME", value_parser = Known::of(DEVICES.iter().map(|device| device.name)), hide_possible_values = true)]
     device: String,
-    #[command(flatten)]
-    sizes: Sizes,
     /// Folder for the checkpoints and the result
     #[arg(long, default_value = "pe-lab-train", value_name = "FOLDER")]
     out: PathBuf,
     /// Go on with the training in the folder, from its last checkpoint
     #[arg(long, conflicts_with_all = ["task", "causal", "data", "Rows", "Reading", "ModelSpec", "Recipe", "scheme", "seed", "steps", "device"])]
     resume: bool,
+    // Each begins a heading of its own in the help, which all that follows would stand under.
+    #[command(flatten)]
+    rows: Rows,
+    #[command(flatten)]
+    sizes: Sizes,
 }
 
 impl TrainArgs {
@@ -190,7 +190,7 @@ impl TrainArgs {
         }
         check_room(&trials, &tasks, 1)?;
         keep_as_private_as(tasks.files())?;
-        fs::create_dir_all(&self.out).map_err(LabError::file(&self.out))?;
+        make_named_folder(&self.out)?;
         self.check_empty(folder)?;
         let lock = Lock::of(&self.out, &folder.lock())?;
         // Another process may have begun a training in between.

@@ -229,6 +229,12 @@ fn patches_of_what_has_no_steps_are_refused() {
             2,
             "`a` holds numbers, but for `half` in line 2",
         ),
+        (
+            "a.csv",
+            table(60),
+            60,
+            "have only one token … if a row is one patch, make it smaller",
+        ),
         ("a.csv", table(60), 65, "--patch is 65"),
         ("a.csv", table(60), 1, "it takes from 2 to 64 steps"),
         ("a.txt", text, 2, "--patch is about images"),

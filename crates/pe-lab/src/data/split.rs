@@ -97,10 +97,19 @@ impl Split {
         let single = rows.iter().filter(|row| row.tokens.len() == 1).count();
         if 2 * single > rows.len() {
             let (single, rows) = (grouped(single), grouped(rows.len()));
+            let advice = match data.channels {
+                Some(_) => {
+                    "if a row is one patch, make it smaller: --patch; if it is a step of a series, say what is to be predicted \
+                     with --target. Otherwise give rows more than one step"
+                }
+                None => {
+                    "if a row is one long word, such as a gene, take its characters: --tokens characters; if it is one cell, take its \
+                     words: --tokens words; if it is a step of a series, say what is to be predicted with --target. Otherwise separate \
+                     tokens by spaces or columns"
+                }
+            };
             return Err(Problem::Other(format!(
-                "{single} of {rows} rows have only one token, so positions cannot matter; if a row is one long word, such as a gene, take \
-                 its characters: --tokens characters; if it is a step of a series, say what is to be predicted with --target. Otherwise separate \
-                 tokens by spaces or columns"
+                "{single} of {rows} rows have only one token, so positions cannot matter; {advice}"
             )));
         }
         match held_out {

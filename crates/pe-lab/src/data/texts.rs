@@ -25,7 +25,7 @@ use crate::door::Entry;
 const EXTENSION: &str = "jsonl";
 const TEST_EXTENSION: &str = "test.jsonl";
 
-/// Whether a folder holds texts: a `.txt` file, and no image.
+/// Whether a folder holds texts: more `.txt` files than images.
 pub(super) fn are_in(source: &Source) -> bool {
     if source.inside.is_some() || !source.file.is_dir() {
         return false;
@@ -33,9 +33,11 @@ pub(super) fn are_in(source: &Source) -> bool {
     let Ok((files, _)) = folders::files(&source.file) else {
         return false;
     };
-    let is = |file: &PathBuf, ends: &[&str]| ends.iter().any(|end| has_end(file, end));
-    files.iter().any(|file| is(file, &["txt"]))
-        && !files.iter().any(|file| is(file, &["png", "jpg", "jpeg"]))
+    let count = |ends: &[&str]| {
+        let has = |file: &&PathBuf| ends.iter().any(|end| has_end(file, end));
+        files.iter().filter(has).count()
+    };
+    count(&["txt"]) > count(&["png", "jpg", "jpeg"])
 }
 
 fn has_end(file: &Path, end: &str) -> bool {
@@ -370,6 +372,11 @@ mod tests {
             load(&root, "skip_bad = 1").unwrap();
         }
         fs::write(&file, whole).unwrap();
+        // One image among many texts.
+        fs::write(root.join("bad/photo.png"), b"\x89PNG\r\n\x1a\n").unwrap();
+        let error = load(&root, "").unwrap_err();
+        error.says("1 file cannot be used\n  bad/photo.png is no .txt file … --skip-bad 1");
+        fs::remove_file(root.join("bad/photo.png")).unwrap();
         fs::write(root.join("bad/readme.md"), "x").unwrap();
         let says = |settings: &str, said: &str| load(&root, settings).unwrap_err().says(said);
         says("", "bad/readme.md is no .txt file");

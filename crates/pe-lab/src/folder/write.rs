@@ -1,8 +1,9 @@
 //! Reading files, and writing them so that each is there whole or not at all.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, Write};
+use std::path::Path;
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -94,6 +95,21 @@ pub fn remove_all(folder: &Entry) -> Result<(), LabError> {
 /// [`LabError::File`] when the system cannot tell.
 pub fn is_there(file: &Entry) -> Result<bool, LabError> {
     file.is_there().map_err(wrong(file))
+}
+
+/// Makes a folder that the user named, unless it is there.
+///
+/// # Errors
+///
+/// [`LabError::Usage`] for a file of this name, [`LabError::File`] when it cannot be made.
+pub fn make_named_folder(path: &Path) -> Result<(), LabError> {
+    if path.is_file() {
+        return Err(LabError::Usage(format!(
+            "{} is a file, and this takes a folder; choose another with --out",
+            path.display()
+        )));
+    }
+    fs::create_dir_all(path).map_err(LabError::file(path))
 }
 
 /// Reads a JSON file.

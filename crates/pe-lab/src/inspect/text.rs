@@ -175,9 +175,9 @@ impl fmt::Display for Rotation {
         };
         let trained_on = grouped(trained_on, ',');
         let text = match self.never_complete.len() {
-            0 => format!("every turning pair does, within the {trained_on} tokens of training"),
+            0 => format!("every turning pair makes one within the {trained_on} tokens of training"),
             _ => format!(
-                "pairs {} do not, within the {trained_on} tokens of training",
+                "pairs {} make none within the {trained_on} tokens of training",
                 ranges(&self.never_complete)
             ),
         };

@@ -44,6 +44,9 @@ pub struct Sliding {
     pub score: Score,
 }
 
+/// How the name of a scheme ends whose scaling of RoPE is on in the test only.
+pub const TEST_ONLY: &str = " (test only)";
+
 /// The scores of a model with a scaling of RoPE that is on in the test only.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scaled {
@@ -119,7 +122,7 @@ fn scaled_schemes(
     for scaling in scalings {
         if let Some(encoding) = scheme.encoding.with_scaling(scaling.scaling(lengths)?) {
             schemes.push(Scheme {
-                name: format!("{} + {scaling} (test only)", scheme.name),
+                name: format!("{} + {scaling}{TEST_ONLY}", scheme.name),
                 encoding,
                 ..scheme.clone()
             });

@@ -38,7 +38,9 @@ pub use evaluation::{
     probabilities,
 };
 pub use generation::{Generated, generate};
-pub use language::{LanguageScores, Scaled, Sliding, TEMPERATURE, Written, evaluate_language};
+pub use language::{
+    LanguageScores, Scaled, Sliding, TEMPERATURE, TEST_ONLY, Written, evaluate_language,
+};
 pub use losses::CurvePoint;
 pub use model::{Model, TOKEN_STD, parameter_bits};
 pub use training::{Job, OnHeldOut, Trained, Watch, train};

@@ -1,5 +1,8 @@
 //! Scores of trainings that were run elsewhere, from a table. They are judged as the results of a study are.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -9,7 +12,7 @@ use super::words::{counted, once};
 use crate::data::{digest, shorten};
 use crate::error::LabError;
 use crate::folder::{Entry, read_bounded};
-use crate::learn::LengthScore;
+use crate::learn::{LengthScore, TEST_ONLY};
 use crate::run::Measures;
 use crate::task::Score;
 
@@ -41,6 +44,8 @@ pub struct ResultsFile {
     pub unread: Vec<String>,
     /// The number of rows that were left out, since their column `failure` is filled.
     pub failed: usize,
+    /// The number of rows that were left out, since they are of a scaling that was on in the test only: no trainings of their own.
+    pub test_only: usize,
 }
 
 /// The scores of a table.
@@ -76,7 +81,8 @@ impl Results {
     /// Reads a table: CSV with the columns `scheme`, `task`, `seed` and `score` in any order, and `length` and `part`
     /// (`inside` or `beyond` the training lengths) if it has them. Semicolons and tabs separate columns too, and with them numbers
     /// may have decimal commas. A higher score is better, and 1 is the highest that a score can be. The `results.csv` of a study
-    /// is such a table too: its normalized scores are judged, and trials that failed have none.
+    /// is such a table too: its normalized scores are judged, trials that failed have none, and scalings that were on in the test
+    /// only are left out.
     ///
     /// # Errors
     ///
@@ -99,6 +105,7 @@ impl Results {
             lines,
             unread,
             failed,
+            test_only,
         } = lines(text).map_err(wrong)?;
         let name = file.file_name().unwrap_or(file.as_os_str());
         let about = ResultsFile {
@@ -114,6 +121,7 @@ impl Results {
             },
             unread,
             failed,
+            test_only,
         };
         for (what, count) in [
             ("schemes", about.schemes.len()),
@@ -153,6 +161,12 @@ impl Results {
                 counted(about.failed, "row")
             ));
         }
+        if about.test_only > 0 {
+            lines.push(format!(
+                "left out: {} of schemes with a scaling{TEST_ONLY}, which are no trainings of their own",
+                counted(about.test_only, "row")
+            ));
+        }
         lines
     }
 }
@@ -174,6 +188,8 @@ struct Rows {
     unread: Vec<String>,
     /// The number of rows whose column `failure` is filled.
     failed: usize,
+    /// The number of rows of a scaling that was on in the test only.
+    test_only: usize,
 }
 
 fn lines(text: &str) -> Result<Rows, String> {
@@ -187,26 +203,31 @@ fn lines(text: &str) -> Result<Rows, String> {
         Err(error) => return Err(error.to_string()),
     };
     let (columns, unread) = Columns::of(&names, delimiter != b',')?;
-    let (mut lines, mut failed) = (Vec::new(), 0);
+    let (mut lines, mut failed, mut test_only) = (Vec::new(), 0, 0);
     for record in table.records() {
         let record = record.map_err(|error| error.to_string())?;
         if columns.has_failed(&record) {
             failed += 1;
             continue;
         }
+        if columns.scheme(&record).ends_with(TEST_ONLY) {
+            test_only += 1;
+            continue;
+        }
         let number = record.position().map_or(0, |at| line_of(text, at));
         let line = columns.line(number, &record);
         lines.push(line.map_err(|reason| format!("line {number}: {reason}"))?);
     }
-    match (lines.is_empty(), failed) {
+    match (lines.is_empty(), failed + test_only) {
         (true, 0) => Err("it has no row below the names of its columns".into()),
-        (true, _) => Err(format!(
-            "all its rows, {failed}, are left out, since their column failure is filled"
+        (true, all) => Err(format!(
+            "all its rows, {all}, are left out, since their column failure is filled or their scheme ends with{TEST_ONLY}"
         )),
         (false, _) => Ok(Rows {
             lines,
             unread,
             failed,
+            test_only,
         }),
     }
 }
@@ -264,6 +285,10 @@ impl Columns {
     fn has_failed(&self, record: &csv::StringRecord) -> bool {
         let failure = self.failure.and_then(|column| record.get(column));
         failure.is_some_and(|reason| !reason.is_empty())
+    }
+
+    fn scheme<'a>(&self, record: &'a csv::StringRecord) -> &'a str {
+        record.get(self.needed[0]).unwrap_or_default()
     }
 
     /// The row on the line of this number.
@@ -410,92 +435,4 @@ fn runs(lines: Vec<Line>) -> Vec<ScoredRun> {
             .sort_by_key(|score| (score.length, !score.inside));
     }
     all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::data::testing::{Says, rows};
-
-    fn read(text: &str) -> Result<Results, String> {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("results.csv");
-        std::fs::write(&file, text).unwrap();
-        Results::read(&file).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn columns_may_stand_in_any_order_and_be_separated_by_semicolons() {
-        let results =
-            read("Score;seed;task; Scheme ;note\r\n0,25;2;x;b;hm\r\n1;1;x;a;\r\n").unwrap();
-        assert_eq!(results.about.schemes, ["b", "a"]);
-        assert_eq!(results.about.seeds, [1, 2]);
-        assert_eq!(results.about.unread, ["note"]);
-        assert_eq!(results.runs[0].measures.scores[0].score, Score::Given(0.25));
-        let said = results.describe();
-        assert_eq!(said[0], "results.csv: 2 scores, 2 schemes, 1 task, 2 seeds");
-        assert_eq!(said[1], "not read: the columns note");
-    }
-
-    #[test]
-    fn the_table_of_a_study_is_read_without_what_failed() {
-        let text = "task,scheme,seed,length,inside_training,floor,normalized,failure\n\
-            x,a,1,20,true,0.2,0.375,\nx,a,1,40,false,0.2,-0.25,\nx,b,1,,,,,the loss is no number\n";
-        let results = read(text).unwrap();
-        assert_eq!(results.runs.len(), 1);
-        let scores = &results.runs[0].measures.scores;
-        let scores: Vec<_> = scores
-            .iter()
-            .map(|of| (of.length, of.inside, of.score.value()))
-            .collect();
-        assert_eq!(scores, [(20, true, 0.375), (40, false, -0.25)]);
-        assert_eq!(results.about.unread, ["floor"]);
-        assert!(results.describe()[2].contains("left out: 1 row whose column failure is filled"));
-        // As other programs write it again.
-        let again = read(&text.replace("true", "True").replace("false", "FALSE")).unwrap();
-        assert_eq!(again.runs[0].measures.scores.len(), 2);
-        let none = read("task,scheme,seed,score,failure\nx,a,1,0.5,0\nx,b,1,0.5,False\n");
-        assert!(none.unwrap_err().contains("all its rows, 2, are left out"));
-    }
-
-    #[test]
-    fn a_folder_is_no_table() {
-        let folder = tempfile::tempdir().unwrap();
-        let error = Results::read(folder.path()).unwrap_err();
-        let words = "it is no file; name a table, such as the results.csv of a study";
-        assert!(error.to_string().ends_with(words), "{error}");
-    }
-
-    /// Tables with `;` between their lines, each with the line that is named and what is said of it.
-    const WRONG: &str = "
-        scheme,task,seed,score;a,x,1,0.5;a,x,1.5,0.5 | line 3: | the seed is `1.5`
-        scheme,task,seed,score;a,x,-1,0.5 | line 2: | the seed is `-1`
-        scheme,task,seed,score;a,x,1,87.3 | line 2: | the score is `87.3`, above 1
-        scheme,task,seed,score;a,x,1,nan | line 2: | the score is `nan`
-        scheme,task,seed,score;a,x,1,inf | line 2: | the score is `inf`
-        scheme,task,seed,score;a,x,1, | line 2: | the score is empty
-        scheme,task,seed,score,Score;a,x,1,0.5,0.4 | line 1 | names the column `score` twice
-        scheme,task,seed,score;a,x,1,good | line 2: | the score is `good`
-        scheme,task,seed,score;,x,1,0.5 | line 2: | the scheme is empty
-        scheme,task,seed,score;a,,1,0.5 | line 2: | the task is empty
-        scheme,task,seed,score;a,x,1 | line: 2 | fields
-        scheme,task,seed,score;a,x,1,0.5;;a,x,1,0.5 | line 4: | has a score on line 2 already
-        scheme,task,seed,score; |  | no row below the names
-        scheme,task,seed,score,length,part;a,x,1,0.5,0,inside | line 2: | the length is `0`
-        scheme,task,seed,score,length,part;a,x,1,0.5,10,middle | line 2: | the part is `middle`
-        scheme,task,seed,score,length,part;a,x,1,0.5,10, | line 2: | the part is ``
-        scheme,task,seed,score,length,part;a,x,1,0.5,10,inside;b,x,1,0.5,,inside | line 3: | as that on line 2, have none
-        scheme,task,seed,score,length,part;a,x,1,0.5,10,inside;b,x,1,0.5,10,beyond | line 3: | on another, line 2
-        scheme,tasks,seed,score;a,x,1,0.5 | line 1 | no column `task`, but `scheme, tasks, seed, score`;
-        ; |  | no column `scheme`";
-
-    #[test]
-    fn what_is_wrong_is_told_with_its_line() {
-        let many: String = (0..201).map(|n| format!(";s{n},x,1,0.5")).collect();
-        let many = format!("scheme,task,seed,score{many} | 201 schemes | at most 200 are judged");
-        for [table, line, said] in rows(WRONG).into_iter().chain(rows(&many)) {
-            let error = read(&table.replace(';', "\n")).unwrap_err();
-            error.says_all(&[line, said]);
-        }
-    }
 }

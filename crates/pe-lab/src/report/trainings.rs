@@ -70,13 +70,14 @@ fn count_too_short(summary: &Summary) -> usize {
 fn too_short(summary: &Summary) -> Option<String> {
     let which = runs(summary, |scheme| scheme.too_short.clone());
     let count = count_too_short(summary);
+    // Of all of them the answer says so already.
     let which = match all_too_short(summary) {
-        true => "every training".to_string(),
-        false => list(&which),
+        true => "Every training".to_string(),
+        false => format!("Too short to tell: {}", list(&which)),
     };
     (count > 0).then(|| {
         format!(
-            "Too short to tell: {which} ended within {} steps, the warm-up of a longer training, or before its loss was \
+            "{which} ended within {} steps, the warm-up of a longer training, or before its loss was \
              measured often enough to say whether it had converged. Such scores tell how a training begins, and no more.",
             summary.study().map_or(0, |study| study.recipe.warmup_steps)
         )

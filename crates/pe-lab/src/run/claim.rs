@@ -1,15 +1,14 @@
 //! Making a folder the study's own, for one process at a time.
 
 use std::ffi::OsString;
-use std::fs;
 
 use super::data_copy::keep_data;
 use super::lock::Lock;
 use crate::ask::{StudySpec, Tasks, TrialSpec, check_takes_place_of};
 use crate::error::LabError;
 use crate::folder::{
-    StudyFolder, is_there, is_unfinished, names, read_bounded, read_json, remove, remove_all,
-    remove_unfinished, rename, write_json, write_whole,
+    StudyFolder, is_there, is_unfinished, make_named_folder, names, read_bounded, read_json,
+    remove, remove_all, remove_unfinished, rename, write_json, write_whole,
 };
 
 /// Makes the folder this study's, and locks it until the returned lock is dropped.
@@ -24,13 +23,7 @@ pub(super) fn claim(
     folder: &StudyFolder,
 ) -> Result<Lock, LabError> {
     let path = folder.path();
-    if path.is_file() {
-        return Err(LabError::Usage(format!(
-            "{} is a file; the results need a folder: choose another with --out",
-            path.display()
-        )));
-    }
-    fs::create_dir_all(path).map_err(LabError::file(path))?;
+    make_named_folder(path)?;
     // Asked twice: another process may have made the folder its own in between.
     if !is_there(&folder.spec())? && !is_free(folder)? && !is_there(&folder.spec())? {
         return Err(LabError::NotAStudy {
@@ -103,6 +96,7 @@ fn is_free(folder: &StudyFolder) -> Result<bool, LabError> {
 mod tests {
     use super::*;
     use crate::ask::Plan;
+    use std::fs;
 
     fn study() -> (StudySpec, Tasks) {
         let plan = "schemes = ['none', 'learned']\ntasks = ['reverse', 'digits']\nseeds = [1, 2]";

@@ -14,6 +14,11 @@ use crate::folder::StudyFolder;
 /// The training steps of a trial that is run to measure its time.
 const STEPS: usize = 8;
 
+/// No process takes less than so many seconds beside its steps, and no step less than this. On a machine that does other work a
+/// short trial may have measured 0, and nothing is in proportion to that.
+const SHORTEST_PROCESS: f64 = 0.05;
+const SHORTEST_STEP: f64 = 1e-5;
+
 /// How long a study will take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
@@ -224,10 +229,12 @@ fn seconds(
                 let seconds = alike.map(|of| of.1.fixed + of.1.step * trial.most_steps() as f64);
                 return seconds.fold(0.0, f64::max);
             };
-            let ratio = |part: fn(&Cost) -> f64| part(scheme) / part(base).max(1e-9);
+            let ratio = |part: fn(&Cost) -> f64, least: f64| {
+                part(scheme).max(least) / part(base).max(least)
+            };
             Cost {
-                fixed: task.fixed * ratio(|cost| cost.fixed.max(1e-9)),
-                step: task.step * ratio(|cost| cost.step.max(1e-9)),
+                fixed: task.fixed * ratio(|cost| cost.fixed, SHORTEST_PROCESS),
+                step: task.step * ratio(|cost| cost.step, SHORTEST_STEP),
             }
         }
     };
@@ -258,6 +265,13 @@ mod tests {
         for (seconds, expected) in all.iter().zip([2.0, 5.0, 9.0, 8.0 + 15.0]) {
             assert!((seconds - expected).abs() < 1e-9, "{all:?}");
         }
+        // A measured 0 is no measure of what others take.
+        let costs = BTreeMap::from([
+            cost("reverse", "none", 0.0, 0.01),
+            cost("reverse", "rotary", 2.0, 0.03),
+            cost("digits", "none", 4.0, 0.05),
+        ]);
+        assert!(seconds(&trials[3], &kind(&trials[0]), &costs) <= 4.0 * 40.0 + 15.0);
         // Of the first task only one scheme is left, and of the other task only the other scheme.
         let left = [&trials[0], &trials[3]];
         let costs = BTreeMap::from([

@@ -23,7 +23,7 @@ pub struct PosMod4;
 impl Toy for PosMod4 {
     const NAME: &'static str = "posmod4";
     const ABOUT: &'static str = "toy: output the position of each token modulo 4";
-    const SOURCE: &'static str = "this suite; position is the whole answer";
+    const SOURCE: &'static str = "made for pe-lab; position is the whole answer";
     const TOKENS: usize = 8;
     const CLASSES: usize = PERIOD;
     const STEPS: usize = 600;

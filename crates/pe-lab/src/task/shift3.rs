@@ -25,7 +25,7 @@ pub struct Shift3;
 impl Toy for Shift3 {
     const NAME: &'static str = "shift3";
     const ABOUT: &'static str = "toy: output the symbol (one of 8) three places before";
-    const SOURCE: &'static str = "this suite; one fixed distance";
+    const SOURCE: &'static str = "made for pe-lab; one fixed distance";
     const TOKENS: usize = 8;
     const STEPS: usize = 600;
 

@@ -30,7 +30,7 @@ Layers 0 to 4, 6
   base         10,000
   scaling      none
   wavelengths  6.283 to 6,283 tokens, 4 pairs
-  full turns   every turning pair does, within the 32,768 tokens of training
+  full turns   every turning pair makes one within the 32,768 tokens of training
 
 Layer 5
   attention    full
@@ -40,7 +40,7 @@ Layer 5
   base         1,000,000
   scaling      {\"rope_type\":\"linear\",\"factor\":8.0}
   wavelengths  50.265 to 1,589,534 tokens, 4 pairs
-  full turns   pairs 2, 3 do not, within the 4,096 tokens of training
+  full turns   pairs 2, 3 make none within the 4,096 tokens of training
 ";
     assert_eq!((code, &*text), (0, expected));
     assert!(text.lines().all(|line| line.chars().count() <= 80));

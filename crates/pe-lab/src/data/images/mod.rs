@@ -36,6 +36,7 @@ use super::reading::Reading;
 use super::spec::{DataSpec, FileSpec, Source};
 use super::task::{DataTask, Made};
 use super::together::Together;
+use crate::grouped::counted as counted_of;
 use crate::task::floor::most_frequent_share;
 use decode::Header;
 use equal::drawn;
@@ -360,11 +361,14 @@ fn describe(contents: &Contents) -> Vec<String> {
         format!("{} images", grouped(images.clone().count())),
         counted("classes", &contents.labels, images.copied()),
         format!(
-            "patches of {} × {0} pixels (--patch): {} of them in an image, {} tokens of {} numbers",
+            "patches of {} × {0} pixels (--patch): {} of them in an image, {} tokens of {}",
             contents.patch,
             by(trained),
             trained[0] * trained[1],
-            contents.patch * contents.patch * contents.channels()
+            counted_of(
+                contents.patch * contents.patch * contents.channels(),
+                "number"
+            )
         ),
     ];
     lines.extend(contents.notes.iter().cloned());

@@ -240,7 +240,7 @@ fn a_class_that_cannot_be_on_both_sides_is_named() {
 fn sequences_of_one_token_have_no_order() {
     let text: String = (0..30).map(|row| format!("{},w{row}\n", row % 2)).collect();
     refused("a.csv", format!("label,text\n{text}"))
-        .says("30 of 30 rows have only one token … separate tokens by spaces");
+        .says("30 of 30 rows have only one token … --tokens words … separate tokens by spaces");
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn how_long(summary: &Summary) -> Vec<String> {
 fn unknown(file: &str) -> String {
     format!(
         "The scores are taken as they are in {file}, where 1 is the highest and which score takes no skill is not known. Nor is it \
-         known whether the trainings had converged, whether learning rates were chosen alike, or on which rows was tested."
+         known whether the trainings had converged, whether learning rates were chosen alike, or on which rows the models were tested."
     )
 }
 

@@ -135,6 +135,9 @@ fn short_help_fits_on_a_screen_and_long_help_has_the_options_for_own_data() {
         assert!(!short.contains(hidden), "{short}");
         long.says(hidden);
     }
+    // The headings of groups of options are for these groups alone.
+    let (_, train, _) = run("train --help");
+    train.says("--scheme … --device … --resume … Your own data: … --label … Model and training: … --d-model");
 }
 
 #[test]
@@ -158,6 +161,8 @@ fn a_report_and_costs_need_a_study() {
     let file = folder.path().join("rows.csv");
     std::fs::write(&file, "label,text\n").unwrap();
     failed(ended(&mut report(&file)), 2).says("rows.csv holds no study: it is a file");
+    failed(ended(lab().arg("serve").arg(&file)), 2).says("serve takes the folder of a study");
+    failed(ended(lab().arg("man").arg("--out").arg(&file)), 2).says("rows.csv is a file");
 }
 
 #[test]

@@ -71,7 +71,11 @@ fn the_weights_of_a_winner_are_those_that_were_trained() {
     let flipped: fn(&Path) = |file| flip(file, 9);
     let edited: fn(&Path) = |file| edit(file, |winner| winner["model"]["heads"] = json!(0));
     for (name, said, change) in [
-        ("winner.bpk", "does not hold the weights", flipped),
+        (
+            "winner.bpk",
+            "does not hold the weights … pe-lab compare --out",
+            flipped,
+        ),
         ("winner.json", "not as it was written", edited),
     ] {
         let file = out.join(name);
