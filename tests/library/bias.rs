@@ -1,19 +1,76 @@
 //! Biases on attention scores, on every backend in the build.
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, Int, Tensor};
+use burn::tensor::{Device, FloatDType, Int, Tensor};
 use pe_burn::{
-    AlibiConfig, AlibiShape, Bias, Embed, FireConfig, KerpleConfig, KerpleShape, PositionalConfig,
-    PositionalScheme, Positions, ScoreBias, T5RelativeBiasConfig, Tokens,
+    AlibiConfig, AlibiShape, Bias, Embed, FireConfig, KerpleConfig, KerpleShape, Positional,
+    PositionalConfig, PositionalScheme, Positions, ScoreBias, T5RelativeBiasConfig, Tokens,
 };
 use pe_tests::devices;
 
-use crate::{assert_within, distance, refusal, scheme, values};
+use crate::{assert_within, distance, random, refusal, scheme, values};
 
 const BIASED: [&str; 4] = ["alibi", "t5", "kerple", "fire"];
 
 fn bias(scheme: &PositionalScheme, queries: Tokens, keys: Tokens) -> Tensor<4> {
     scheme.bias(queries, keys).unwrap()
+}
+
+/// So that it can be added to the product of queries and keys, also in half precision.
+#[test]
+fn with_queries_a_bias_is_in_their_type_and_for_their_heads_and_batch() {
+    for device in devices() {
+        for name in BIASED {
+            let scheme = scheme(name, [16, 4, 30], &device);
+            let scheme = scheme.as_bias().unwrap();
+            let at = Positions::default();
+            let types = [
+                FloatDType::F32,
+                FloatDType::F16,
+                FloatDType::BF16,
+                FloatDType::F64,
+            ];
+            for dtype in types.into_iter().filter(|of| device.supports_dtype(*of)) {
+                let q = random([2, 4, 5, 4], &device).cast(dtype);
+                let added = scheme.score_bias((&q, &at), (&q, &at));
+                assert_eq!(added.dtype(), dtype.into(), "{device:?} {name}");
+                let scores = q.clone().matmul(q.transpose()) + added;
+                assert_eq!(scores.dims(), [2, 4, 5, 5]);
+            }
+            let refused = |q: [usize; 4], k: [usize; 4]| {
+                let [q, k] = [q, k].map(|shape| random(shape, &device));
+                refusal(scheme.try_score_bias((&q, &at), (&k, &at)))
+            };
+            assert_eq!(
+                refused([2, 3, 5, 4], [2, 3, 5, 4]),
+                "the heads of the queries must be 4, those of the biases; got 3"
+            );
+            assert!(
+                refused([2, 4, 5, 4], [3, 4, 5, 4]).contains("rows of keys"),
+                "{name}"
+            );
+        }
+    }
+}
+
+/// A public parameter may be given another shape. Nothing is computed from it then.
+#[test]
+fn a_parameter_of_another_shape_is_refused_with_its_name() {
+    let device = Device::flex();
+    let at = Positions::default();
+    let zeros = || Param::from_tensor(Tensor::<1>::zeros([3], &device));
+    let mut kerple = KerpleConfig::new(2).init(&device);
+    kerple.r2 = zeros();
+    let mut fire = FireConfig::new(2).init(&device);
+    fire.c = zeros();
+    let said = "has the shape [3], and this module needs";
+    for (bias, words) in [
+        (&kerple as &dyn Bias, format!("the parameter r2 {said} [2]")),
+        (&fire, format!("the parameter c {said} [1]")),
+    ] {
+        let refused = refusal(bias.try_bias((&at, 4), (&at, 4)));
+        assert!(refused.contains(&words), "{refused}");
+    }
 }
 
 /// Consecutive positions, ids and positions on a device are computed in different ways, with one result.

@@ -1,10 +1,10 @@
 //! What every kind of positions means, on every backend in the build.
 
-use burn::tensor::{Bool, Device, Int, Tensor};
-use pe_burn::{Embed, Positions, SinusoidalPositionalEncodingConfig};
+use burn::tensor::{Bool, DType, Device, FloatDType, Int, Tensor};
+use pe_burn::{Coordinates, Embed, Grid, Positions, SinusoidalPositionalEncodingConfig};
 use pe_tests::devices;
 
-use crate::{distance, embeddings};
+use crate::{distance, embeddings, refusal, values, wide};
 
 fn rows(at: &Positions, seq: usize) -> Vec<Vec<usize>> {
     at.to_rows(seq).unwrap()
@@ -16,6 +16,74 @@ fn a_start_for_every_row() {
     assert_eq!(rows(&Positions::from(7), 3), [[7, 8, 9]]);
     assert_eq!(rows(&Positions::from_starts([4, 0]), 2), [[4, 5], [0, 1]]);
     assert_eq!(rows(&Positions::from(7), 0), [[0; 0]]);
+}
+
+/// For a scheme of one's own: the same numbers as lists and as a tensor, whatever kind of positions these are.
+#[test]
+fn a_tensor_has_the_numbers_of_every_kind() {
+    let grid = Grid::image(2, 3).with_prefix(1);
+    for device in devices() {
+        let mask = Tensor::<2, Bool>::from_data([[false, true, true], [true, true, true]], &device);
+        let segments = Tensor::<2, Int>::from_ints([[0, 0, 1]], &device);
+        for at in [
+            Positions::default(),
+            Positions::from(1 << 20),
+            Positions::from_starts([4, 0]),
+            Positions::from_id_rows(&[[3, 1, 2], [0, 0, 7]]).unwrap(),
+            Positions::from_token_mask(mask),
+            Positions::from_segment_ids(segments),
+        ] {
+            let lists = rows(&at, 3);
+            let got = at.to_tensor(3, &device).unwrap();
+            assert_eq!(got.dims(), [lists.len(), 3]);
+            let lists: Vec<f32> = lists.iter().flatten().map(|id| *id as f32).collect();
+            assert_eq!(values(got), lists, "{device:?}");
+            let coordinates = at.to_coordinates(3, &device).unwrap();
+            assert_eq!((coordinates.dims()[2], values(coordinates)), (1, lists));
+        }
+        let times = Positions::from_time_rows(&[[0.5, -2.25]]).unwrap();
+        assert_eq!(values(times.to_tensor(2, &device).unwrap()), [0.5, -2.25]);
+        let image = Positions::from(grid);
+        let counted = values(image.to_tensor(7, &device).unwrap());
+        assert_eq!(counted, [0., 1., 2., 3., 4., 5., 6.]);
+        let places = image.to_coordinates(7, &device).unwrap();
+        assert_eq!(places.dims(), [1, 7, 2]);
+        let expected = [0, 0, 0, 0, 0, 1, 0, 2, 1, 0, 1, 1, 1, 2].map(|place| place as f32);
+        assert_eq!(values(places), expected);
+        let points = Coordinates::new([[0.5, 1.0, -3.0], [2.0, 0.0, 0.25]]).unwrap();
+        let points = Positions::from(points);
+        assert!(refusal(points.to_tensor(2, &device)).contains("positions on a line"));
+        let places = points.to_coordinates(2, &device).unwrap();
+        assert_eq!(places.dims(), [1, 2, 3]);
+        assert_eq!(values(places), [0.5, 1.0, -3.0, 2.0, 0.0, 0.25]);
+        assert!(refusal(points.to_coordinates(3, &device)).contains("3"));
+        assert_eq!(
+            Positions::from_starts([])
+                .to_tensor(4, &device)
+                .unwrap()
+                .dims(),
+            [0, 4]
+        );
+        assert_eq!(
+            Positions::default()
+                .to_coordinates(0, &device)
+                .unwrap()
+                .dims(),
+            [1, 0, 1]
+        );
+        // In the type that is asked for, and beside a tensor with a gradient.
+        let autodiff = device.clone().autodiff();
+        let far = Positions::from((1 << 40) + 1);
+        if device.supports_dtype(FloatDType::F64) {
+            let exact = far.to_tensor(1, (&autodiff, DType::F64)).unwrap();
+            assert_eq!(wide(exact), [(1_u64 << 40) as f64 + 1.0]);
+        }
+        let x = Tensor::<2>::ones([1, 1], &autodiff).require_grad();
+        let gradients = (x.clone() * far.to_tensor(1, &autodiff).unwrap())
+            .sum()
+            .backward();
+        assert_eq!(values(x.grad(&gradients).unwrap()), [(1_u64 << 40) as f32]);
+    }
 }
 
 #[test]

@@ -282,7 +282,7 @@ fn schemes_that_need_more_than_a_name_are_data() {
         );
         let message = refusal(PositionalConfig::by_name(name, 16, 4, 30));
         assert!(
-            message.starts_with("this scheme needs more than its name"),
+            message.starts_with(&format!("{name} needs more than its name")),
             "{message}"
         );
         let stray = json.replacen(',', r#", "stray": 1,"#, 1);

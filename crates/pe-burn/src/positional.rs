@@ -23,11 +23,9 @@ use crate::rotate::Rotate;
 ///
 /// impl Embed for Ramp {
 ///     fn try_embed(&self, x: Tensor<3>, positions: &Positions) -> Result<Tensor<3>, PositionError> {
-///         let [batch, seq, d_model] = x.dims();
-///         let rows = positions.to_rows(seq)?; // the position of each token
-///         let values: Vec<f32> = rows[0].iter().map(|p| *p as f32 / seq as f32).collect();
-///         let ramp = Tensor::<1>::from_floats(&values[..], &x.device()).reshape([1, seq, 1]);
-///         Ok(x + ramp.expand([batch, seq, d_model]))
+///         let [_, seq, _] = x.dims();
+///         let at = positions.to_tensor(seq, (&x.device(), x.dtype()))?; // [1 or batch, seq]
+///         Ok(x + at.unsqueeze_dim(2) / seq as f64)
 ///     }
 /// }
 ///

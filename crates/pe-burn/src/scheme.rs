@@ -13,6 +13,7 @@
 //! Besides, its two types have to be named by `mod` and `use` lines: in the `mod.rs` of its folder, in `lib.rs`, and above the table.
 //! The tests go through all names; those that list names or hooks, as in `tests/library/scheme.rs`, fail until it is listed.
 
+use alloc::format;
 use alloc::string::ToString;
 
 use burn::module::Module;
@@ -120,10 +121,10 @@ macro_rules! schemes {
                         Self::$made(of_model(sizes)?)
                     })*
                     $($kind)|* => {
-                        return Err(PositionError::config(
-                            "this scheme needs more than its name and the sizes of a model, such as a window: \
-                             make it from its own configuration, or from data with the field `kind`",
-                        ));
+                        return Err(PositionError::config(format!(
+                            "{name} needs more than its name and the sizes of a model, such as a window, the number of layers or the \
+                             trained length: make it from its own configuration, or from data with the field `kind`",
+                        )));
                     }
                     _ => {
                         return Err(PositionError::UnknownName {

@@ -102,6 +102,27 @@ pub(crate) fn dequantized<const D: usize>(parameter: Tensor<D>) -> Tensor<D> {
     }
 }
 
+/// A parameter with its values limited to a range. Its gradient passes through unchanged, so that a value that has left the
+/// range, or starts at an end of it, can come back.
+pub(crate) fn within<const D: usize>(parameter: Tensor<D>, (min, max): (f64, f64)) -> Tensor<D> {
+    let inside = parameter.clone().clamp(min, max);
+    parameter.clone() + (inside - parameter).detach()
+}
+
+/// Refuses a parameter that was given another shape than that of its module.
+pub(crate) fn check_parameter<const D: usize>(
+    name: &'static str,
+    got: [usize; D],
+    expected: [usize; D],
+) -> Result<(), PositionError> {
+    match got == expected {
+        true => Ok(()),
+        false => Err(PositionError::config(format!(
+            "the parameter {name} has the shape {got:?}, and this module needs {expected:?}"
+        ))),
+    }
+}
+
 /// Parameters of this shape, as the initializer says. Rows count as inputs and columns as outputs.
 pub(crate) fn matrix(init: &Initializer, shape: [usize; 2], device: &Device) -> Param<Tensor<2>> {
     init.init_with(shape, Some(shape[0]), Some(shape[1]), device)

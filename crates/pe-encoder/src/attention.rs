@@ -56,7 +56,7 @@ impl AttentionConfig {
     ///
     /// # Panics
     ///
-    /// When `heads` is 0, when `d_model` is not a multiple of `heads`, when `dropout` is not a
+    /// When `heads` or `d_model` is 0, when `d_model` is not a multiple of `heads`, when `dropout` is not a
     /// probability, or when `window` is 0.
     pub fn init(&self, device: &Device) -> Attention {
         let Self { d_model, heads, .. } = *self;
@@ -65,8 +65,8 @@ impl AttentionConfig {
             "window is 0: a token attends at least to itself, so it must be at least 1"
         );
         assert!(
-            heads > 0 && d_model.is_multiple_of(heads),
-            "d_model {d_model} is not a multiple of the number of heads, {heads}"
+            heads > 0 && d_model > 0 && d_model.is_multiple_of(heads),
+            "d_model is {d_model}; it must be a multiple of the number of heads, {heads}, and both above 0"
         );
         Attention {
             qkv: projection(d_model, 3 * d_model, device),

@@ -97,7 +97,8 @@ impl EncoderConfig {
     /// # Panics
     ///
     /// When `heads` is 0, when `d_model` is not a multiple of `heads`, when a window is 0, when `kinds` is
-    /// neither empty nor has one for each layer, or when `dropout` is not in [0, 1).
+    /// neither empty nor has one for each layer, when `dropout` is not in [0, 1), when `d_model` or `d_ff` is 0, or when
+    /// `epsilon` is not above 0.
     pub fn init(&self, device: &Device) -> Encoder {
         let (kinds, layers) = (self.kinds.len(), self.layers);
         assert!(
@@ -109,6 +110,12 @@ impl EncoderConfig {
             "dropout is {}; it must be at least 0 and below 1",
             self.dropout
         );
+        assert!(
+            self.epsilon > 0.0 && self.epsilon.is_finite(),
+            "epsilon is {}; it must be finite and above 0",
+            self.epsilon
+        );
+        assert!(self.d_ff > 0, "d_ff is 0; it must be at least 1");
         let norm = || LayerNorm::new(self.d_model, self.epsilon, device);
         let attention = AttentionConfig::new(self.d_model, self.heads)
             .with_causal(self.causal)

@@ -75,6 +75,7 @@
 //! /// Scores fall by a tenth with every token between query and key.
 //! struct Near {
 //!     heads: usize,
+//!     device: Device,
 //! }
 //!
 //! impl Bias for Near {
@@ -83,12 +84,10 @@
 //!         queries: (&Positions, usize),
 //!         keys: (&Positions, usize),
 //!     ) -> Result<Tensor<4>, PositionError> {
-//!         // The positions of each row of the batch, or of one for all, as here.
-//!         let (q, k) = (queries.0.to_rows(queries.1)?, keys.0.to_rows(keys.1)?);
-//!         let row = |q: &usize| k[0].iter().map(|k| -0.1 * q.abs_diff(*k) as f32).collect();
-//!         let scores: Vec<f32> = q[0].iter().flat_map::<Vec<f32>, _>(row).collect();
-//!         let scores = Tensor::<1>::from_floats(&scores[..], &Device::flex());
-//!         Ok(scores.reshape([1, 1, queries.1, keys.1]).repeat_dim(1, self.heads))
+//!         let q = queries.0.to_tensor(queries.1, &self.device)?; // [1 or batch, queries]
+//!         let k = keys.0.to_tensor(keys.1, &self.device)?;
+//!         let distances = (q.unsqueeze_dim::<3>(2) - k.unsqueeze_dim(1)).abs();
+//!         Ok(distances.unsqueeze_dim::<4>(1).repeat_dim(1, self.heads) * -0.1)
 //!     }
 //! }
 //!
@@ -98,9 +97,10 @@
 //!     }
 //! }
 //!
-//! let encoder = EncoderConfig::new(64, 256, 4, 2).init(&Device::flex());
-//! let x = Tensor::<3>::zeros([8, 100, 64], &Device::flex());
-//! let y = encoder.forward(x, None, &Near { heads: 4 }, &Positions::default());
+//! let device = Device::flex();
+//! let encoder = EncoderConfig::new(64, 256, 4, 2).init(&device);
+//! let x = Tensor::<3>::zeros([8, 100, 64], &device);
+//! let y = encoder.forward(x, None, &Near { heads: 4, device }, &Positions::default());
 //! # assert_eq!(y.dims(), [8, 100, 64]);
 //! ```
 //!

@@ -295,7 +295,7 @@ fn known(name: &str, all: impl Iterator<Item = &'static str> + Clone) -> String 
     let names: Vec<&str> = all.clone().filter(is_near).take(5).collect();
     let all = all.count();
     match names.is_empty() {
-        true => format!("{all}; docs/models.md lists those that rotate queries and keys"),
+        true => format!("{all} types; docs/models.md lists those that rotate queries and keys"),
         false => format!("{}, and others, {all} in all", names.join(", ")),
     }
 }

@@ -393,7 +393,7 @@ fn what_a_model_lacks_is_named() {
 #[test]
 fn a_type_that_is_not_known_and_a_list_that_does_not_fit_are_named() {
     let message = message("no_such", json!({}));
-    let expected = "there is no model type named \"no_such\"; there are: 255; docs/models.md lists those that rotate queries and keys";
+    let expected = "there is no model type named \"no_such\"; there are: 255 types; docs/models.md lists those that rotate queries and keys";
     assert_eq!(message, expected);
     for (file, words) in [
         (json!({"num_hidden_layers": 1e18}), "must be at most 10000"),

@@ -2,7 +2,7 @@
 
 use burn::config::Config;
 use burn::module::{Initializer, Module, Param};
-use burn::tensor::{Device, Int, Tensor, TensorData};
+use burn::tensor::{Device, Tensor};
 use pe_burn::{Bias, PositionError, Positional, Positions};
 use pe_lab::SchemeConfig;
 
@@ -47,17 +47,13 @@ impl Bias for Cyclic {
         (query_positions, queries): (&Positions, usize),
         (key_positions, keys): (&Positions, usize),
     ) -> Result<Tensor<4>, PositionError> {
-        let [heads, period] = self.scores.dims();
-        let of_queries = query_positions.to_rows(queries)?;
-        let of_keys = key_positions.to_rows(keys)?;
-        let rows = of_queries.iter().zip(&of_keys).map(|(of_queries, of_keys)| {
-            let distances = of_queries.iter().flat_map(|q| of_keys.iter().map(move |k| (q, k)));
-            let residues = distances.map(|(q, k)| (*q as i32 - *k as i32).rem_euclid(period as i32));
-            let residues = TensorData::new(residues.collect::<Vec<_>>(), [queries * keys]);
-            let residues = Tensor::<1, Int>::from_data(residues, &self.scores.device());
-            let scores = self.scores.val().select(1, residues);
-            scores.reshape([1, heads, queries, keys])
-        });
-        Ok(Tensor::cat(rows.collect(), 0))
+        let ([heads, period], device) = (self.scores.dims(), self.scores.device());
+        let of_queries = query_positions.to_tensor(queries, &device)?; // [1 or batch, queries]
+        let of_keys = key_positions.to_tensor(keys, &device)?;
+        let distances = of_queries.unsqueeze_dim::<3>(2) - of_keys.unsqueeze_dim(1);
+        let residues = distances.remainder_scalar(period as f64).int();
+        let [batch, ..] = residues.dims();
+        let scores = self.scores.val().select(1, residues.flatten(0, 2));
+        Ok(scores.reshape([heads, batch, queries, keys]).swap_dims(0, 1))
     }
 }

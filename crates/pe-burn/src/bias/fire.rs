@@ -11,7 +11,7 @@ use crate::backend::memory::{check_room, check_room_on};
 use crate::config::{config, module};
 use crate::error::{PositionError, check_positive, check_size};
 use crate::positions::Tokens;
-use crate::tensor::{cast, compute_dtype, dequantized};
+use crate::tensor::{cast, check_parameter, compute_dtype, dequantized};
 
 /// Avoids 0/0 where both logarithms are 0.
 const EPSILON: f64 = 1e-6;
@@ -111,6 +111,8 @@ pub struct Fire {
 impl Bias for Fire {
     fn try_bias(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError> {
         let c = dequantized(self.c.val());
+        check_parameter("c", c.dims(), [1])?;
+        check_parameter("threshold", self.threshold.val().dims(), [1])?;
         let (device, heads) = (c.device(), self.config.heads);
         let own: FloatDType = c.dtype().into();
         of_pairs(

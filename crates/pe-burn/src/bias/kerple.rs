@@ -10,7 +10,7 @@ use crate::backend::memory::check_room;
 use crate::config::{config, module};
 use crate::error::{PositionError, check_size};
 use crate::positions::Tokens;
-use crate::tensor::{cast, compute_dtype, dequantized};
+use crate::tensor::{cast, check_parameter, compute_dtype, dequantized, within};
 
 /// The smallest value that a parameter is used with: those of the paper are positive.
 const LEAST: f64 = 0.01;
@@ -107,18 +107,13 @@ pub struct Kerple {
     config: KerpleConfig,
 }
 
-/// Clamps a parameter to [`LEAST`] and `most`. Its gradient passes through unchanged, so that a
-/// parameter that has left the range can come back.
-fn within(parameter: Tensor<1>, most: f64) -> Tensor<1> {
-    let inside = parameter.clone().clamp(LEAST, most);
-    parameter.clone() + (inside - parameter).detach()
-}
-
 impl Kerple {
     /// The bias of each distance.
-    fn of_distances(&self, distances: &Distances) -> Tensor<4> {
+    fn of_distances(&self, distances: &Distances) -> Result<Tensor<4>, PositionError> {
         let (heads, shape) = (self.config.heads, self.config.shape);
         let (r1, r2) = (dequantized(self.r1.val()), dequantized(self.r2.val()));
+        check_parameter("r1", r1.dims(), [heads])?;
+        check_parameter("r2", r2.dims(), [heads])?;
         let device = r1.device();
         let most = match shape {
             KerpleShape::Logarithmic => MOST,
@@ -126,8 +121,8 @@ impl Kerple {
         };
         let own: FloatDType = r1.dtype().into();
         let wide = compute_dtype(own);
-        let r1 = within(cast(r1, wide), MOST).reshape([1, heads, 1, 1]);
-        let r2 = within(cast(r2, wide), most).reshape([1, heads, 1, 1]);
+        let r1 = within(cast(r1, wide), (LEAST, MOST)).reshape([1, heads, 1, 1]);
+        let r2 = within(cast(r2, wide), (LEAST, most)).reshape([1, heads, 1, 1]);
         let steps = cast(distances.real(&device), wide).abs();
         let fall = match shape {
             KerpleShape::Logarithmic => (steps * r2).log1p(),
@@ -140,7 +135,7 @@ impl Kerple {
                 power.mask_fill(here, 0.0)
             }
         };
-        cast(-(fall * r1), own)
+        Ok(cast(-(fall * r1), own))
     }
 }
 
@@ -150,7 +145,7 @@ impl Bias for Kerple {
         let (device, own) = (r1.device(), r1.dtype());
         let heads = self.config.heads;
         Distances::bias(queries, keys, heads, (&device, own), |distances| {
-            Ok(self.of_distances(distances))
+            self.of_distances(distances)
         })
     }
 
@@ -161,7 +156,7 @@ impl Bias for Kerple {
     ) -> Result<Option<Tensor<4>>, PositionError> {
         let (heads, device) = (self.config.heads, self.r1.device());
         Distances::strip(queries, keys, heads, &device, |distances| {
-            Ok(self.of_distances(distances))
+            self.of_distances(distances)
         })
     }
 }

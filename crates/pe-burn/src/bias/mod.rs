@@ -37,10 +37,13 @@ pub use t5::{T5RelativeBias, T5RelativeBiasConfig};
 pub use transformer_xl::{TransformerXl, TransformerXlConfig};
 pub use tupe::{Tupe, TupeConfig};
 
+use alloc::format;
+
 use burn::tensor::Tensor;
 
 use crate::error::{PositionError, expect};
 use crate::positions::{Positions, Tokens};
+use crate::tensor::{cast, check_float};
 
 /// Queries or keys that are given by their vectors, `[batch, heads, tokens, d_head]`, and their positions.
 pub type Heads<'a> = (&'a Tensor<4>, &'a Positions);
@@ -175,8 +178,8 @@ pub trait ScoreBias {
     /// - queries: `[batch, heads, queries, d_head]`, not scaled, any float type
     /// - keys: `[batch, heads, keys, d_head]`, likewise; where several heads of queries share one of keys,
     ///   repeat it
-    /// - output: `[1 or batch, heads, queries, keys]`, to be added to `q · k / √d_head`, that is to scores
-    ///   that are scaled already; a scheme that scales otherwise puts the difference into what it adds
+    /// - output: `[1 or batch, heads, queries, keys]` in the type of the queries, to be added to `q · k / √d_head`, that is to
+    ///   scores that are scaled already; a scheme that scales otherwise puts the difference into what it adds
     ///
     /// # Errors
     ///
@@ -254,12 +257,35 @@ pub trait WeightBias {
     }
 }
 
+/// In the float type of the queries.
 impl<B: Bias + ?Sized> ScoreBias for B {
-    fn try_score_bias(&self, queries: Heads, keys: Heads) -> Result<Tensor<4>, PositionError> {
-        let [query_batch, _, query_seq, _] = queries.0.dims();
-        let [key_batch, _, key_seq, _] = keys.0.dims();
-        queries.1.lookup(Some(query_batch), query_seq)?;
-        keys.1.lookup(Some(key_batch), key_seq)?;
-        self.try_bias((queries.1, query_seq), (keys.1, key_seq))
+    fn try_score_bias(
+        &self,
+        (q, of_queries): Heads,
+        (k, of_keys): Heads,
+    ) -> Result<Tensor<4>, PositionError> {
+        let [batch, heads, queries, _] = q.dims();
+        let [key_batch, _, keys, _] = k.dims();
+        check_float(q)?;
+        of_queries.lookup(Some(batch), queries)?;
+        of_keys.lookup(Some(key_batch), keys)?;
+        if key_batch != batch {
+            return Err(PositionError::Batch {
+                what: "rows of keys",
+                expected: batch,
+                got: key_batch,
+            });
+        }
+        let bias = self.try_bias((of_queries, queries), (of_keys, keys))?;
+        let [_, of_bias, ..] = bias.dims();
+        if of_bias != heads {
+            let bound = format!("{of_bias}, those of the biases");
+            return Err(PositionError::number(
+                "the heads of the queries",
+                heads,
+                bound,
+            ));
+        }
+        Ok(cast(bias, q.dtype().into()))
     }
 }

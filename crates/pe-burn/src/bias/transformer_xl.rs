@@ -18,7 +18,7 @@ use crate::layout::{Layout, share_of_heads};
 use crate::positions::{Lookup, Rows};
 use crate::spectrum::buffer::{RowBuffer, RowSource};
 use crate::spectrum::{DEFAULT_BASE, Spectrum};
-use crate::tensor::{dequantized, matrix};
+use crate::tensor::{check_parameter, dequantized, matrix};
 
 config! {
     /// The configuration of a [`TransformerXl`].
@@ -247,6 +247,8 @@ impl ScoreBias for TransformerXl {
         let d_head = d_model / heads;
         let sizes = (Some(heads), d_head);
         let device = self.u.device();
+        check_parameter("u", self.u.val().dims(), [heads, d_head])?;
+        check_parameter("v", self.v.val().dims(), [heads, d_head])?;
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (k, k_at)]| {
             let scale = 1.0 / libm::sqrt(d_head as f64);
             let vector = |vector: &Param<Tensor<2>>| -> Tensor<4> {

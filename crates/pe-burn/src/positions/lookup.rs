@@ -1,7 +1,6 @@
 //! Which rows of a table the tokens of an input need: the one answer that every scheme works from.
 
 use alloc::borrow::Cow;
-use alloc::vec;
 use alloc::vec::Vec;
 
 use burn::tensor::{Bool, Device, FloatDType, Tensor, TensorData};
@@ -106,33 +105,6 @@ impl Positions {
             rows,
             grid,
             padding,
-        })
-    }
-
-    /// The positions of an input with `seq` tokens per row as lists: one per row, or a single one
-    /// where all rows share it. It reads positions from a mask or from segment ids back from their
-    /// device.
-    ///
-    /// # Errors
-    ///
-    /// [`PositionError::Shape`] when these positions are not for `seq` tokens,
-    /// [`PositionError::Overflow`] when they run past [`MAX_POSITION`],
-    /// [`PositionError::NotWhole`] when they are times, [`Grid`](PositionError::Grid) when they are
-    /// coordinates, and
-    /// [`PositionError::TooLarge`] when they do not fit into memory.
-    pub fn to_rows(&self, seq: usize) -> Result<Vec<Vec<usize>>, PositionError> {
-        let lookup = self.lookup(None, seq)?;
-        lookup.check_whole("a list of positions")?;
-        check_room::<usize>(lookup.batch, seq)?;
-        if seq == 0 {
-            return Ok(vec![Vec::new(); lookup.batch]);
-        }
-        let rows = |ids: &[usize]| ids.chunks_exact(seq).map(<[usize]>::to_vec).collect();
-        Ok(match lookup.rows {
-            Rows::Run(start) => vec![(start..start + seq).collect()],
-            Rows::Ids(ids) => rows(&ids),
-            Rows::Device(ids) => rows(&ids.read()),
-            Rows::Times(_) | Rows::Coordinates { .. } => unreachable!("refused above"),
         })
     }
 }
@@ -372,6 +344,15 @@ impl<'a> Lookup<'a> {
             (Rows::Times(times), _) => tensor(times.to_vec()),
             (Rows::Coordinates { values, .. }, _) => tensor(values.to_vec()),
             (Rows::Device(ids), _) => ids_on(&ids.ids, &device).cast(dtype).unsqueeze_dim(2),
+        }
+    }
+
+    /// How many coordinates a token has: 1 on a line.
+    pub fn axes(&self) -> usize {
+        match (&self.rows, self.grid) {
+            (Rows::Coordinates { axes, .. }, _) => *axes,
+            (_, Some((grid, _))) => grid.axes(),
+            (_, None) => 1,
         }
     }
 

@@ -6,6 +6,7 @@ mod grid;
 mod lookup;
 mod multimodal;
 mod randomized;
+mod read;
 
 pub use axes::{Axes, Axis, AxisFrequencies, PairOrder};
 pub use coordinates::{CoordinateJitter, Coordinates, Normalization};

@@ -53,7 +53,7 @@ impl RandomizedPositions {
     }
 
     /// One draw for each row of a batch: `lengths[row]` distinct positions in ascending order, and
-    /// padding (at position 0) up to `seq`.
+    /// padding (at position 0) up to `seq`. `rng` is any generator of the crate `rand` 0.10, or of another crate for it.
     ///
     /// # Errors
     ///

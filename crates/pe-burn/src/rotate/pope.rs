@@ -14,7 +14,7 @@ use crate::layout::Layout;
 use crate::positions::Positions;
 use crate::spectrum::buffer::{DEFAULT_MAX_LEN, RowBuffer};
 use crate::spectrum::{DEFAULT_BASE, Spectrum};
-use crate::tensor::{cast, compute_dtype, dequantized, matrix};
+use crate::tensor::{cast, check_parameter, compute_dtype, dequantized, matrix, within};
 
 config! {
     /// The configuration of a [`Pope`].
@@ -116,8 +116,8 @@ module!(PopeConfig => Pope { d_head, heads, base, max_len });
 ///   them apart. An encoder, which sees both sides, may start from random ones: [`PopeConfig::with_init`].
 /// - **Not a rotation.** The columns of one position, with phases of 0, give positive products alone, and the sign of a column
 ///   is lost: a model that was trained with RoPE cannot take PoPE without training.
-/// - **Weights.** `phases` is `bias` of `PoPE` in the package PoPE-pytorch. Values outside −2π to 0 count as the nearer end, and
-///   get no gradient.
+/// - **Weights.** `phases` is `bias` of `PoPE` in the package PoPE-pytorch. Values outside −2π to 0 count as the nearer end.
+///   Their gradient passes, so that training can bring them back: the default, 0, is such an end.
 /// - **Types.** It computes in the type of the phases, and returns the type of its input.
 /// - **Exact.** Sines and cosines are within 3.0e-8 of their true values at every position.
 #[derive(Module, Debug)]
@@ -160,7 +160,7 @@ impl Pope {
             rows.narrow(3, d_head, d_head),
         );
         if let Some(phases) = phases {
-            let phases = cast(phases, dtype).clamp(-core::f64::consts::TAU, 0.0);
+            let phases = within(cast(phases, dtype), (-core::f64::consts::TAU, 0.0));
             let phases = phases.reshape([1, self.config.heads, 1, d_head]);
             let (s, c) = (phases.clone().sin(), phases.cos());
             (sin, cos) = (
@@ -184,9 +184,13 @@ impl Rotate for Pope {
         let phases = dequantized(self.phases.val());
         // In the type of the phases: drivers of Vulkan have no exponential and no sine of f64.
         let dtype = compute_dtype(phases.dtype().into());
+        let shape = [self.config.heads, self.config.d_head];
+        check_parameter("phases", phases.dims(), shape)?;
         let queries = queries.map(|(q, positions)| self.side(q, positions, dtype, None));
         let keys = keys.map(|(k, positions)| {
-            check_width("heads", self.config.heads, k.dims()[1])?;
+            if k.dims()[1] != 0 {
+                check_width("heads", self.config.heads, k.dims()[1])?;
+            }
             self.side(k, positions, dtype, Some(phases))
         });
         Ok([queries.transpose()?, keys.transpose()?])
@@ -222,6 +226,27 @@ mod tests {
             let past = turned(&pope);
             pope.phases = Param::from_tensor(Tensor::full([1, 3], end, &device));
             assert_eq!(past, turned(&pope));
+        }
+    }
+
+    /// At the default, which is an end of the range, a phase that moves upwards is past it.
+    #[test]
+    fn a_phase_past_its_end_has_the_gradient_that_brings_it_back() {
+        let device = Device::flex().autodiff();
+        let mut pope = PopeConfig::new(1, 1).init(&device);
+        let gradient = |pope: &Pope| {
+            let k = pope.rotate_keys(Tensor::ones([1, 1, 1, 1], &device), &Positions::from(1));
+            let gradients = k.sum().backward();
+            values(pope.phases.val().grad(&gradients).unwrap())[0]
+        };
+        // softplus(1) (cos(1 + δ) + sin(1 + δ)) at δ = 0
+        let expected = libm::log1p(core::f64::consts::E) * (libm::cos(1.0) - libm::sin(1.0));
+        for phase in [0.0, 0.5] {
+            pope.phases = Param::from_tensor(Tensor::full([1, 1], phase, &device));
+            assert!(
+                (f64::from(gradient(&pope)) - expected).abs() < 1e-6,
+                "{phase}"
+            );
         }
     }
 

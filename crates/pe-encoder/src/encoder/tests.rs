@@ -59,6 +59,18 @@ fn dropping_everything_is_refused() {
 }
 
 #[test]
+#[should_panic(expected = "epsilon is NaN; it must be finite and above 0")]
+fn a_layer_normalization_without_an_epsilon_is_refused() {
+    config().with_epsilon(f64::NAN).init(&Device::flex());
+}
+
+#[test]
+#[should_panic(expected = "d_ff is 0; it must be at least 1")]
+fn a_feed_forward_network_without_width_is_refused() {
+    EncoderConfig::new(8, 0, 2, 1).init(&Device::flex());
+}
+
+#[test]
 fn the_switch_reaches_every_layer() {
     let device = Device::flex();
     let on = config().init(&device);

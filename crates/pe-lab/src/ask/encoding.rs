@@ -50,11 +50,9 @@ use crate::error::LabError;
 ///
 /// impl Embed for Ramp {
 ///     fn try_embed(&self, x: Tensor<3>, positions: &Positions) -> Result<Tensor<3>, PositionError> {
-///         let [batch, seq, d_model] = x.dims();
-///         let rows = positions.to_rows(seq)?;
-///         let values: Vec<f32> = rows[0].iter().map(|p| (self.height * *p as f64 / 100.0) as f32).collect();
-///         let ramp = Tensor::<1>::from_floats(&values[..], &x.device()).reshape([1, seq, 1]);
-///         Ok(x + ramp.expand([batch, seq, d_model]))
+///         let [_, seq, _] = x.dims();
+///         let at = positions.to_tensor(seq, &x.device())?; // [1 or batch, seq]
+///         Ok(x + at.unsqueeze_dim(2) * (self.height / 100.0))
 ///     }
 /// }
 ///
