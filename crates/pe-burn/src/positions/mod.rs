@@ -353,9 +353,9 @@ impl Positions {
     }
 
     /// These positions, with some tokens marked as padding. The positions
-    /// themselves do not change. The marks matter to encodings that treat padding differently from
-    /// other tokens: a learned table with a padding row, and fairseq's formula, which encodes padding
-    /// as zeros. Positions from a mask, and randomized ones, are marked already.
+    /// themselves do not change. The marks matter to four encodings alone: a learned table with a padding row, fairseq's formula,
+    /// which encodes padding as zeros, the convolution of wav2vec 2.0, which leaves padding out, and CoPE, which does not count
+    /// keys that are padding. Attention needs a mask of its own. Positions from a mask, and randomized ones, are marked already.
     ///
     /// # Shapes
     ///

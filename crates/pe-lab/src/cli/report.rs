@@ -9,6 +9,7 @@ use super::terminal::{print_json, print_line};
 use crate::console::tell;
 use crate::error::LabError;
 use crate::folder::{Entry, StudyFolder, is_there, make_named_folder};
+use crate::grouped::counted;
 use crate::report::{Beside, Report};
 use crate::run::{Outcomes, Progress, Study, provenance};
 
@@ -108,9 +109,10 @@ impl ReportArgs {
                 "several studies are put beside each other in a folder of its own: name it with --out".into(),
             ));
         };
-        if self.paper.is_asked() {
+        if self.paper.is_asked() || self.show.details {
             return Err(LabError::Usage(
-                "--paper and --no-titles are about one study; of several, the tables are written as Markdown and LaTeX anyway"
+                "--paper, --no-titles and --details are about one study; of several, all tables are printed, and written as Markdown and \
+                 LaTeX"
                     .into(),
             ));
         }
@@ -174,9 +176,9 @@ impl Show {
             print_line(text);
             if let [page, others @ ..] = files {
                 print_line(&format!(
-                    "wrote {} and {} files beside it",
+                    "wrote {} and {} beside it",
                     page.display(),
-                    others.len()
+                    counted(others.len(), "file")
                 ));
             }
         }

@@ -67,7 +67,8 @@ fn two_studies_stand_beside_each_other_in_a_folder_of_their_own() {
         report short long                    | name it with --out
         report short long --out long         | long holds a study of its own
         report short gone --out both         | gone holds no study
-        report short long --out both --paper | --paper and --no-titles are about one study
+        report short long --out both --paper | --no-titles and --details are about one study
+        report short long --out both --details | --no-titles and --details are about one study
         ",
     ) {
         failed(run_in(folder.path(), arguments), 2).says(said);
