@@ -14,7 +14,7 @@ pub const MARGIN: f64 = 0.02;
 /// a scheme that fails now and then has often not failed yet.
 pub const LEVEL_SEEDS: usize = 8;
 
-/// So many seeds prove a clear difference where the runs of a scheme lie close together: the table of differences of 0.5 in `docs/statistics.md`.
+/// So many seeds prove a clear difference where the runs of a scheme lie close together: the table of differences of 0.5 in `docs/statistics-tables.md`.
 pub const ENOUGH_SEEDS: usize = 5;
 
 /// The largest shares of studies that make a false claim.

@@ -1,7 +1,7 @@
 //! How often the laboratory's statistics claim something false, and how often they find what is true.
 //!
 //! Made-up studies go through `pe_lab::stats::judge`, the function that judges real ones. The test that always runs
-//! has few studies in a cell; this prints the tables of `docs/statistics.md`, in minutes:
+//! has few studies in a cell; this prints the tables of `docs/statistics-tables.md`, in minutes:
 //!
 //! ```sh
 //! cargo test -p pe-lab --release --test simulation -- --ignored --nocapture --test-threads 1

@@ -1,4 +1,4 @@
-//! The tables of docs/statistics.md: run them with `--ignored --nocapture`.
+//! The tables of docs/statistics-tables.md: run them with `--ignored --nocapture`.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn studies() -> usize {
 }
 
 #[test]
-#[ignore = "a table of docs/statistics.md"]
+#[ignore = "a table of docs/statistics-tables.md"]
 fn table_of_false_differences() {
     println!("\nFalse differences of eight schemes: 1, 3 and 8 tasks; 3, 5, 8 and 12 seeds each\n");
     for noise in &NOISES {
@@ -31,7 +31,7 @@ fn table_of_false_differences() {
 }
 
 #[test]
-#[ignore = "a table of docs/statistics.md"]
+#[ignore = "a table of docs/statistics-tables.md"]
 fn table_of_few_seeds_against_many() {
     println!("\nFalse differences of two schemes on one task: 3 and 12, 5 and 12, 3 and 5 seeds\n");
     for noise in &NOISES {
@@ -50,7 +50,7 @@ fn table_of_few_seeds_against_many() {
 }
 
 #[test]
-#[ignore = "a table of docs/statistics.md"]
+#[ignore = "a table of docs/statistics-tables.md"]
 fn table_of_levels_intervals_and_power() {
     for tasks in [1, 8] {
         println!("\n{tasks} tasks: false level, cover of pairs, best, proven, found level\n");
@@ -75,7 +75,7 @@ fn table_of_levels_intervals_and_power() {
 }
 
 #[test]
-#[ignore = "a table of docs/statistics.md"]
+#[ignore = "a table of docs/statistics-tables.md"]
 fn table_of_looks() {
     for tasks in [1, 8] {
         println!("\nUntil decided, {tasks} tasks: false, seeds if equal, best, seeds if ahead\n");
@@ -115,7 +115,7 @@ fn table_of_looks() {
 }
 
 #[test]
-#[ignore = "a table of docs/statistics.md"]
+#[ignore = "a table of docs/statistics-tables.md"]
 fn table_of_intervals() {
     println!(
         "\nCover of single schemes: 3, 5, 8 and 12 seeds each; 1 task and 1, 3 and 8 schemes, 8 tasks and 8 schemes\n"
@@ -132,7 +132,7 @@ fn table_of_intervals() {
 }
 
 #[test]
-#[ignore = "a table of docs/statistics.md"]
+#[ignore = "a table of docs/statistics-tables.md"]
 fn table_of_clear_differences() {
     println!(
         "\nProven, of a scheme that is 0.5 below: 3, 5 and 8 seeds each; 1 and 3 tasks, 2, 3 and 8 schemes\n"
@@ -151,7 +151,7 @@ fn table_of_clear_differences() {
 }
 
 #[test]
-#[ignore = "a table of docs/statistics.md"]
+#[ignore = "a table of docs/statistics-tables.md"]
 fn table_of_rows() {
     println!(
         "\nCover of the 95 % interval over seeds and rows: 50 and 400 rows; 25 rows twenty times each, drawn together and alone\n"
