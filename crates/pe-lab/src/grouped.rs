@@ -18,6 +18,23 @@ pub fn counted(n: usize, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
+/// Ascending numbers in words, for example `0 to 4, 6`.
+pub fn ranges(numbers: impl IntoIterator<Item = u64>) -> String {
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for number in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => runs.push((number, number)),
+        }
+    }
+    let text = |(first, last)| match last - first {
+        0 => format!("{first}"),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first} to {last}"),
+    };
+    runs.into_iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
 /// The same text with a capital first letter.
 pub fn capitalized(text: &str) -> String {
     let mut letters = text.chars();
@@ -28,6 +45,18 @@ pub fn capitalized(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn runs_of_three_and_more_are_ranges() {
+        for (numbers, text) in [
+            (vec![], ""),
+            (vec![1, 2, 3, 4], "1 to 4"),
+            (vec![7, 9, 10], "7, 9, 10"),
+            (vec![0, 1, 2, 6], "0 to 2, 6"),
+        ] {
+            assert_eq!(ranges(numbers), text);
+        }
+    }
 
     #[test]
     fn groups_are_of_three_digits_from_the_right() {

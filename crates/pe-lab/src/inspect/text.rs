@@ -7,7 +7,7 @@ use pe_burn::{Axes, Layout};
 use pe_models::AttentionSpan;
 
 use super::{Group, Inspection, Rotation};
-use crate::grouped::{capitalized, counted, grouped};
+use crate::grouped::{capitalized, counted, grouped, ranges};
 
 impl fmt::Display for Inspection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -69,7 +69,11 @@ impl fmt::Display for Group {
         } else {
             "Layers"
         };
-        writeln!(f, "{name} {}", ranges(&self.layers))?;
+        writeln!(
+            f,
+            "{name} {}",
+            ranges(self.layers.iter().map(|layer| *layer as u64))
+        )?;
         let span = self.positions.span;
         let attention = match span {
             AttentionSpan::None => "none: this layer has no positions".to_string(),
@@ -178,7 +182,7 @@ impl fmt::Display for Rotation {
             0 => format!("every turning pair makes one within the {trained_on} tokens of training"),
             _ => format!(
                 "pairs {} make none within the {trained_on} tokens of training",
-                ranges(&self.never_complete)
+                ranges(self.never_complete.iter().map(|pair| *pair as u64))
             ),
         };
         entry(f, "full turns", &text)
@@ -257,23 +261,6 @@ fn entries(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
     let names = [name].into_iter().chain(iter::repeat(""));
     let mut lines = names.zip(wrapped(text, 64));
     lines.try_for_each(|(name, line)| entry(f, name, &line))
-}
-
-/// For example "0 to 4, 6".
-fn ranges(indices: &[usize]) -> String {
-    let mut runs: Vec<(usize, usize)> = Vec::new();
-    for &i in indices {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == i => *last = i,
-            _ => runs.push((i, i)),
-        }
-    }
-    let text = |(first, last)| match last - first {
-        0 => format!("{first}"),
-        1 => format!("{first}, {last}"),
-        _ => format!("{first} to {last}"),
-    };
-    runs.into_iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
 /// A number to three digits, or to a whole number where that is more.

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::ask::{AtResolution, Shard, StudySpec, TaskSteps, Tasks, rates_in_words};
 use crate::device;
 use crate::error::LabError;
-use crate::grouped::counted;
+use crate::grouped::{counted, ranges};
 use crate::run::Estimate;
 
 /// A study, and what of it is to be run.
@@ -84,12 +84,11 @@ fn what_runs(spec: &StudySpec) -> String {
         None => format!("{} for {}", task.name, task.in_words()),
         Some(_) => format!("{} until it has converged ({})", task.name, task.in_words()),
     });
-    let seeds = spec.seeds.iter().map(u64::to_string).collect::<Vec<_>>();
     format!(
         "schemes {}; tasks {}; seeds {}; batch size {}",
         spec.schemes.join(", "),
         tasks.collect::<Vec<_>>().join(", "),
-        seeds.join(", "),
+        ranges(spec.seeds.iter().copied()),
         spec.recipe.batch_size
     )
 }
