@@ -53,26 +53,6 @@ fn with_queries_a_bias_is_in_their_type_and_for_their_heads_and_batch() {
     }
 }
 
-/// A public parameter may be given another shape. Nothing is computed from it then.
-#[test]
-fn a_parameter_of_another_shape_is_refused_with_its_name() {
-    let device = Device::flex();
-    let at = Positions::default();
-    let zeros = || Param::from_tensor(Tensor::<1>::zeros([3], &device));
-    let mut kerple = KerpleConfig::new(2).init(&device);
-    kerple.r2 = zeros();
-    let mut fire = FireConfig::new(2).init(&device);
-    fire.c = zeros();
-    let said = "has the shape [3], and this module needs";
-    for (bias, words) in [
-        (&kerple as &dyn Bias, format!("the parameter r2 {said} [2]")),
-        (&fire, format!("the parameter c {said} [1]")),
-    ] {
-        let refused = refusal(bias.try_bias((&at, 4), (&at, 4)));
-        assert!(refused.contains(&words), "{refused}");
-    }
-}
-
 /// Consecutive positions, ids and positions on a device are computed in different ways, with one result.
 #[test]
 fn every_kind_of_positions_means_the_same() {

@@ -1,21 +1,23 @@
-//! Parameters that Burn has changed by its own means: quantized ones, and adapters beside them.
+//! Parameters that were changed: by Burn, which quantizes them and puts adapters beside them, and by hand.
 
-use burn::module::{Lora, Module, Quantizer};
+use burn::module::{Lora, Module, Param, Quantizer};
 use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::quantization::{Calibration, QuantScheme};
 use burn::tensor::{DType, Device, Int, Tensor};
-use pe_burn::embedding::{Extension, Gain, Resampling};
+use pe_burn::content::TransformerXlConfig;
+use pe_burn::embedding::{Extension, Gain, Resampling, Time2VecConfig};
 use pe_burn::grid::{
     DecomposedRelativeBiasConfig, LevitRelativeBiasConfig, SwinRelativeBiasConfig,
     SwinV2RelativeBiasConfig,
 };
+use pe_burn::rotary::{FopeConfig, MixedRotaryConfig, PopeConfig};
 use pe_burn::{
     Bias, Embed, FireConfig, Grid, KerpleConfig, LearnedPositionalEmbeddingConfig, Positions,
-    ScoreBias, SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig,
+    Rotate, ScoreBias, SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig,
 };
 use pe_tests::devices;
 
-use crate::{distance, embeddings};
+use crate::{distance, embeddings, random, refusal};
 
 fn quantized<M: Module>(module: &M) -> M {
     let mut quantizer = Quantizer::new(Calibration::MinMax, QuantScheme::default());
@@ -169,4 +171,48 @@ fn adapters_become_a_part_of_a_table_that_is_changed() {
         let saved = saved.encode(&Positions::default(), 16).unwrap();
         assert_eq!(distance(saved, trained(16)), 0.0, "{device:?}");
     }
+}
+
+/// A public parameter may be given another shape. Nothing is computed from it then, and the error names it.
+#[test]
+fn a_parameter_of_another_shape_is_refused_with_its_name() {
+    let device = Device::flex();
+    let at = Positions::default();
+    let (pair, q) = ((&at, 4), random([1, 2, 4, 8], &device));
+    /// Puts a tensor of zeros of a shape in place of a parameter.
+    macro_rules! refused {
+        ($module:expr, $name:literal, $($field:ident).+, $shape:expr, $call:expr) => {
+            let mut module = $module.clone();
+            module.$($field).+ = Param::from_tensor(Tensor::zeros($shape, &device));
+            let message = refusal($call(&module));
+            let words = format!("the parameter {} has the shape {:?}, and this module needs ", $name, $shape);
+            assert!(message.contains(&words), "{message}");
+        };
+    }
+    let kerple = KerpleConfig::new(2).init(&device);
+    let bias = |scheme: &dyn Bias| scheme.try_bias(pair, pair);
+    refused!(kerple, "r1", r1, [3], bias);
+    refused!(kerple, "r2", r2, [1], bias);
+    let fire = FireConfig::new(2).init(&device);
+    refused!(fire, "c", c, [2], bias);
+    refused!(fire, "threshold", threshold, [0], bias);
+    refused!(fire, "inner", inner.weight, [2, 32], bias);
+    refused!(fire, "outer", outer.weight, [32, 1], bias);
+    let xl = TransformerXlConfig::new(16, 2).init(&device);
+    let scores = |scheme: &dyn ScoreBias| scheme.try_score_bias((&q, &at), (&q, &at));
+    refused!(xl, "u", u, [1, 8], scores);
+    refused!(xl, "v", v, [2, 7], scores);
+    refused!(xl, "projection", projection.weight, [8, 16], scores);
+    let rotated = |scheme: &dyn Rotate| scheme.try_rotate_keys(q.clone(), &at);
+    let pope = PopeConfig::new(8, 2).init(&device);
+    refused!(pope, "phases", phases, [1, 8], rotated);
+    let fope = FopeConfig::new(8, 2, 64).init(&device);
+    refused!(fope, "sines", sines, [1, 2, 2], rotated);
+    refused!(fope, "cosines", cosines, [2, 2, 1], rotated);
+    let mixed = MixedRotaryConfig::new(8, 2).init(&device);
+    refused!(mixed, "frequencies", frequencies, [1, 2, 4], rotated);
+    let time2vec = Time2VecConfig::new(8, 64.0).init(&device);
+    let added = |scheme: &dyn Embed| scheme.try_embed(Tensor::zeros([1, 4, 8], &device), &at);
+    refused!(time2vec, "omega", omega, [1], added);
+    refused!(time2vec, "phi", phi, [9], added);
 }

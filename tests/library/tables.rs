@@ -370,8 +370,7 @@ fn positions_without_a_place_in_the_window_are_refused() {
     // A table of another window in place.
     let mut other = swin.clone();
     other.weight = SwinRelativeBiasConfig::new(2, [3, 3]).init(&device).weight;
-    let message =
-        "the number of rows of the table must be 35, for a window of 3 × 4 and 2 heads; got 25";
+    let message = "the parameter weight has the shape [25, 2], and this module needs [35, 2]";
     assert_eq!(
         refusal(other.clone().resize([4, 4], Resampling::Bicubic)),
         message
@@ -381,7 +380,7 @@ fn positions_without_a_place_in_the_window_are_refused() {
     other.weight = LevitRelativeBiasConfig::new(4, [3, 4]).init(&device).weight;
     assert_eq!(
         said(&other, window(), 12, window(), 12),
-        "the number of rows of the table must be 2, for a window of 3 × 4 and 2 heads; got 4"
+        "the parameter weight has the shape [4, 12], and this module needs [2, 12]"
     );
 }
 

@@ -170,13 +170,12 @@ pub(crate) fn share_of_heads(
 /// Refuses a number of rotated columns that does not come in pairs or is more than a head has.
 pub(crate) fn check_rotary_dim(rotary_dim: usize, d_head: usize) -> Result<(), PositionError> {
     if rotary_dim == 0 || !rotary_dim.is_multiple_of(2) || rotary_dim > d_head {
-        if rotary_dim == d_head {
-            let bound =
-                "even and above 0, or with an even rotary_dim below it: columns turn in pairs";
-            return Err(PositionError::number("d_head", d_head, bound));
-        }
+        let name = match rotary_dim == d_head {
+            true => "rotary_dim (d_head, unless it is set)",
+            false => "rotary_dim",
+        };
         let bound = format!("even, from 2 to d_head {d_head}");
-        return Err(PositionError::number("rotary_dim", rotary_dim, bound));
+        return Err(PositionError::number(name, rotary_dim, bound));
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::rotate::Rotate;
 /// of another crate goes wherever they go:
 ///
 /// ```
-/// use burn::tensor::{Device, Tensor};
+/// use burn::tensor::{Device, FloatDType, Tensor};
 /// use pe_burn::{Embed, Positional, PositionError, Positions};
 ///
 /// /// Adds a ramp from 0 to 1 over the sequence.
@@ -24,8 +24,8 @@ use crate::rotate::Rotate;
 /// impl Embed for Ramp {
 ///     fn try_embed(&self, x: Tensor<3>, positions: &Positions) -> Result<Tensor<3>, PositionError> {
 ///         let [_, seq, _] = x.dims();
-///         let at = positions.to_tensor(seq, (&x.device(), x.dtype()))?; // [1 or batch, seq]
-///         Ok(x + at.unsqueeze_dim(2) / seq as f64)
+///         let ramp = positions.to_tensor(seq, &x.device())? / seq as f64; // [1 or batch, seq]
+///         Ok(x.clone() + ramp.unsqueeze_dim(2).cast(FloatDType::from(x.dtype())))
 ///     }
 /// }
 ///

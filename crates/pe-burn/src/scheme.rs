@@ -394,7 +394,7 @@ impl PositionalScheme {
     /// # Shapes
     ///
     /// - queries: `[batch, heads, queries, d_head]`; keys: `[batch, heads, keys, d_head]`
-    /// - output: `[1 or batch, heads, queries, keys]`, to be added to the scores after they are scaled
+    /// - output: `[1 or batch, heads, queries, keys]` in the type of the queries, to be added to the scores after they are scaled
     ///
     /// # Errors
     ///

@@ -105,8 +105,8 @@ pub(crate) fn dequantized<const D: usize>(parameter: Tensor<D>) -> Tensor<D> {
 /// A parameter with its values limited to a range. Its gradient passes through unchanged, so that a value that has left the
 /// range, or starts at an end of it, can come back.
 pub(crate) fn within<const D: usize>(parameter: Tensor<D>, (min, max): (f64, f64)) -> Tensor<D> {
-    let inside = parameter.clone().clamp(min, max);
-    parameter.clone() + (inside - parameter).detach()
+    let inside = parameter.clone().clamp(min, max).detach();
+    inside + (parameter.clone() - parameter.detach())
 }
 
 /// Refuses a parameter that was given another shape than that of its module.

@@ -2,7 +2,7 @@
 
 use burn::config::Config;
 use burn::module::{Initializer, Module, Param};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Int, Tensor, TensorData};
 use pe_burn::{Bias, PositionError, Positional, Positions};
 use pe_lab::SchemeConfig;
 
@@ -48,12 +48,17 @@ impl Bias for Cyclic {
         (key_positions, keys): (&Positions, usize),
     ) -> Result<Tensor<4>, PositionError> {
         let ([heads, period], device) = (self.scores.dims(), self.scores.device());
-        let of_queries = query_positions.to_tensor(queries, &device)?; // [1 or batch, queries]
-        let of_keys = key_positions.to_tensor(keys, &device)?;
-        let distances = of_queries.unsqueeze_dim::<3>(2) - of_keys.unsqueeze_dim(1);
-        let residues = distances.remainder_scalar(period as f64).int();
-        let [batch, ..] = residues.dims();
-        let scores = self.scores.val().select(1, residues.flatten(0, 2));
+        let residues = |positions: &Positions, seq| {
+            let rows = positions.to_rows(seq)?; // whole positions, of each row of the batch or of one for all; times are refused
+            let shape = [rows.len(), seq];
+            let residues: Vec<i64> = rows.concat().iter().map(|id| (id % period) as i64).collect();
+            Ok(Tensor::<2, Int>::from_data(TensorData::new(residues, shape), &device))
+        };
+        let of_queries = residues(query_positions, queries)?.unsqueeze_dim::<3>(2);
+        let of_keys = residues(key_positions, keys)?.unsqueeze_dim(1);
+        let distances = (of_queries - of_keys + period as i64) % (period as i64); // [1 or batch, queries, keys]
+        let [batch, ..] = distances.dims();
+        let scores = self.scores.val().select(1, distances.flatten(0, 2));
         Ok(scores.reshape([heads, batch, queries, keys]).swap_dims(0, 1))
     }
 }

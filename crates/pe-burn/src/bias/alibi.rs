@@ -1,15 +1,14 @@
 //! ALiBi: attention with linear biases.
 
-use alloc::format;
 use alloc::vec::Vec;
 
 use burn::module::Module;
 use burn::tensor::{DType, Device, FloatDType, Tensor};
 use serde::{Deserialize, Serialize};
 
-use super::Bias;
 use super::augment::{augment, check_sides};
 use super::distances::Distances;
+use super::{Bias, check_heads};
 use crate::backend::memory::check_room;
 use crate::config::{config, module};
 use crate::error::{PositionError, check_size};
@@ -177,14 +176,7 @@ impl Alibi {
     ) -> Result<(Tensor<4>, Tensor<4>), PositionError> {
         let ((q, at_q), (k, at_k)) = (queries, keys);
         let ([batch_q, heads, seq_q, _], [batch_k, _, seq_k, _]) = (q.dims(), k.dims());
-        if heads != self.config.heads {
-            let bound = format!("{}, those of the biases", self.config.heads);
-            return Err(PositionError::number(
-                "the heads of the queries",
-                heads,
-                bound,
-            ));
-        }
+        check_heads(heads, self.config.heads)?;
         check_sides(&q, &k, &self.slopes.device())?;
         let of_q = at_q.lookup(Some(batch_q), seq_q)?;
         let of_k = at_k.lookup(Some(batch_k), seq_k)?;

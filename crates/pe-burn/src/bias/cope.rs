@@ -1,6 +1,5 @@
 //! CoPE: positions that count what a query looks at.
 
-use alloc::format;
 use alloc::vec;
 
 use burn::module::{Initializer, Module, Param};
@@ -8,7 +7,7 @@ use burn::tensor::{Bool, DType, Device, Int, Tensor};
 
 use super::content::{pick_each, score_bias};
 use super::distances::Distances;
-use super::table::{check_table, small};
+use super::table::small;
 use super::{Heads, ScoreBias};
 #[cfg(feature = "flex")]
 use crate::backend::flex;
@@ -16,7 +15,7 @@ use crate::backend::memory::check_room;
 use crate::config::{config, module};
 use crate::error::{PositionError, check_size};
 use crate::positions::{Lookup, Rows};
-use crate::tensor::{counting_type, dequantized, ids_on, indices_in, matrix};
+use crate::tensor::{check_parameter, counting_type, dequantized, ids_on, indices_in, matrix};
 
 config! {
     /// The configuration of a [`Cope`].
@@ -242,9 +241,8 @@ fn contextual(
 impl ScoreBias for Cope {
     fn try_score_bias(&self, queries: Heads, keys: Heads) -> Result<Tensor<4>, PositionError> {
         let (d_head, positions) = (self.config.d_head, self.config.positions);
-        check_table(&self.embeddings, [d_head, positions], || {
-            format!("a d_head of {d_head} and {positions} positions")
-        })?;
+        let shape = self.embeddings.lazy_shape().dims();
+        check_parameter("embeddings", shape, [d_head, positions])?;
         let sizes = (None, d_head);
         let device = self.embeddings.device();
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (k, k_at)]| {

@@ -7,12 +7,12 @@ use burn::tensor::{Device, Tensor};
 
 use super::WeightBias;
 use super::distances::{Distances, of_pairs};
-use super::table::{check_table, gather};
+use super::table::gather;
 use crate::backend::memory::check_room;
 use crate::config::{config, module};
 use crate::error::{PositionError, check_number, check_size};
 use crate::positions::{Lookup, Tokens};
-use crate::tensor::{dequantized, matrix};
+use crate::tensor::{check_parameter, dequantized, matrix};
 
 /// The largest `max_len`: the table has a row for every distance up to it, on both sides.
 const MAX_LEN: usize = 1 << 20;
@@ -110,17 +110,16 @@ pub struct Erpe {
 
 impl WeightBias for Erpe {
     fn try_weight_bias(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError> {
-        let ErpeConfig { heads, max_len, .. } = self.config;
-        check_table(&self.table, [self.config.rows(), heads], || {
-            format!("a max_len of {max_len} and {heads} heads")
-        })?;
+        let heads = self.config.heads;
+        let shape = self.table.lazy_shape().dims();
+        check_parameter("table", shape, [self.config.rows(), heads])?;
         // Distances are counted as keys minus queries.
         let table = dequantized(self.table.val()).flip([0]);
         let (device, own) = (table.device(), table.dtype());
         of_pairs(queries, keys, heads, (&device, own), |q, k| {
             let distances = Distances::new(q, k, &device)?;
             self.check_reach(&distances, q, k)?;
-            let reach = max_len as i64 - 1;
+            let reach = self.config.max_len as i64 - 1;
             let Distances::Strip {
                 first,
                 queries,

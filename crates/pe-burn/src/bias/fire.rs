@@ -113,7 +113,12 @@ impl Bias for Fire {
         let c = dequantized(self.c.val());
         check_parameter("c", c.dims(), [1])?;
         check_parameter("threshold", self.threshold.val().dims(), [1])?;
-        let (device, heads) = (c.device(), self.config.heads);
+        let FireConfig { heads, hidden, .. } = self.config;
+        let [inner, outer] =
+            [&self.inner, &self.outer].map(|layer| layer.weight.lazy_shape().dims());
+        check_parameter("inner", inner, [1, hidden])?;
+        check_parameter("outer", outer, [hidden, heads])?;
+        let device = c.device();
         let own: FloatDType = c.dtype().into();
         of_pairs(
             queries,

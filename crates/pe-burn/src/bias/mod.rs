@@ -184,11 +184,11 @@ pub trait ScoreBias {
     /// # Errors
     ///
     /// Those of [`Bias::try_bias`]; [`PositionError::Shape`] and [`Batch`](PositionError::Batch) also when
-    /// the positions of a side are for another batch than its vectors. A scheme that computes with queries
-    /// and keys returns [`Width`](PositionError::Width) for another `d_head` than the module's,
-    /// [`Number`](PositionError::Number) for other heads or another batch,
-    /// [`Device`](PositionError::Device) when one is on another device,
-    /// [`Quantized`](PositionError::Quantized) when one is quantized, and [`TooLong`](PositionError::TooLong) past the last row
+    /// the positions of a side are for another batch than its vectors, and when the two sides have different batches;
+    /// [`Number`](PositionError::Number) or [`Width`](PositionError::Width) for other heads than the module's;
+    /// [`Quantized`](PositionError::Quantized) when one is quantized. A scheme that computes with queries
+    /// and keys returns [`Width`](PositionError::Width) for another `d_head` too,
+    /// [`Device`](PositionError::Device) when one is on another device, and [`TooLong`](PositionError::TooLong) past the last row
     /// of a table of positions (TUPE).
     fn try_score_bias(&self, queries: Heads, keys: Heads) -> Result<Tensor<4>, PositionError>;
 
@@ -267,6 +267,7 @@ impl<B: Bias + ?Sized> ScoreBias for B {
         let [batch, heads, queries, _] = q.dims();
         let [key_batch, _, keys, _] = k.dims();
         check_float(q)?;
+        check_float(k)?;
         of_queries.lookup(Some(batch), queries)?;
         of_keys.lookup(Some(key_batch), keys)?;
         if key_batch != batch {
@@ -277,15 +278,19 @@ impl<B: Bias + ?Sized> ScoreBias for B {
             });
         }
         let bias = self.try_bias((of_queries, queries), (of_keys, keys))?;
-        let [_, of_bias, ..] = bias.dims();
-        if of_bias != heads {
-            let bound = format!("{of_bias}, those of the biases");
-            return Err(PositionError::number(
-                "the heads of the queries",
-                heads,
-                bound,
-            ));
-        }
+        check_heads(heads, bias.dims()[1])?;
         Ok(cast(bias, q.dtype().into()))
+    }
+}
+
+/// Refuses queries of other heads than those of a bias.
+fn check_heads(of_queries: usize, of_bias: usize) -> Result<(), PositionError> {
+    match of_queries == of_bias {
+        true => Ok(()),
+        false => Err(PositionError::number(
+            "the heads of the queries",
+            of_queries,
+            format!("{of_bias}, those of the biases"),
+        )),
     }
 }

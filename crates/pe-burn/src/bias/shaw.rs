@@ -1,19 +1,17 @@
 //! Relative positions of Shaw, Uszkoreit and Vaswani: a trained vector per clipped distance.
 
-use alloc::format;
-
 use burn::module::{Initializer, Module, Param};
 use burn::tensor::{Device, IndexingUpdateOp, Tensor};
 
 use super::content::{check_scores, of_heads, pick, score_bias};
 use super::distances::Distances;
-use super::table::{check_table, small};
+use super::table::small;
 use super::{Heads, ScoreBias};
 use crate::backend::memory::check_room;
 use crate::config::{config, module};
 use crate::error::{PositionError, check_number, check_size};
 use crate::positions::{Lookup, Positions};
-use crate::tensor::{cast, check_device, compute_dtype, dequantized, matrix};
+use crate::tensor::{cast, check_device, check_parameter, compute_dtype, dequantized, matrix};
 
 /// The largest `left` and `right`: the tables have a row for every distance up to them.
 const MAX_CLIP: usize = 1 << 20;
@@ -157,7 +155,7 @@ impl Shaw {
                 "this module has no table for values: set `values` in its configuration",
             ));
         };
-        self.check(table)?;
+        self.check("values", table)?;
         let device = self.keys.device();
         check_device(&weights, &device)?;
         let [batch, heads, q_seq, k_seq] = weights.dims();
@@ -181,16 +179,10 @@ impl Shaw {
         Ok(cast(by_distance.matmul(table.unsqueeze()), own.into()))
     }
 
-    fn check(&self, table: &Param<Tensor<2>>) -> Result<(), PositionError> {
-        let ShawConfig {
-            d_head,
-            left,
-            right,
-            ..
-        } = self.config;
-        check_table(table, [left + 1 + right, d_head], || {
-            format!("distances of −{left} to {right} and a d_head of {d_head}")
-        })
+    fn check(&self, name: &'static str, table: &Param<Tensor<2>>) -> Result<(), PositionError> {
+        let rows = self.config.left + 1 + self.config.right;
+        let expected = [rows, self.config.d_head];
+        check_parameter(name, table.lazy_shape().dims(), expected)
     }
 
     /// The row of the tables for every pair, `[1 or batch, queries, keys]`.
@@ -208,7 +200,7 @@ impl Shaw {
 impl ScoreBias for Shaw {
     fn try_score_bias(&self, queries: Heads, keys: Heads) -> Result<Tensor<4>, PositionError> {
         let sizes = (None, self.config.d_head);
-        self.check(&self.keys)?;
+        self.check("keys", &self.keys)?;
         let device = self.keys.device();
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (_, k_at)]| {
             let table = dequantized(self.keys.val()).cast(q.dtype());

@@ -9,12 +9,12 @@ use burn::tensor::{Device, Int, Tensor};
 
 use super::Bias;
 use super::distances::Distances;
-use super::table::{check_table, gather, small};
+use super::table::{gather, small};
 use crate::backend::memory::check_room;
 use crate::config::{config, module};
 use crate::error::{PositionError, check_size};
 use crate::positions::Tokens;
-use crate::tensor::{dequantized, indices, matrix, on_own_device};
+use crate::tensor::{check_parameter, dequantized, indices, matrix, on_own_device};
 
 /// The largest `max_distance`: the module keeps a bucket for every distance up to it.
 const MAX_DISTANCE: usize = 1 << 20;
@@ -152,10 +152,8 @@ pub struct T5RelativeBias {
 
 impl T5RelativeBias {
     fn check(&self) -> Result<(), PositionError> {
-        let (buckets, heads) = (self.config.buckets, self.config.heads);
-        check_table(&self.weight, [buckets, heads], || {
-            format!("{buckets} buckets and {heads} heads")
-        })
+        let expected = [self.config.buckets, self.config.heads];
+        check_parameter("weight", self.weight.lazy_shape().dims(), expected)
     }
 
     /// The bias of each distance; of all pairs, where distances are those of all pairs.

@@ -249,6 +249,8 @@ impl ScoreBias for TransformerXl {
         let device = self.u.device();
         check_parameter("u", self.u.val().dims(), [heads, d_head])?;
         check_parameter("v", self.v.val().dims(), [heads, d_head])?;
+        let projection = self.projection.weight.lazy_shape().dims();
+        check_parameter("projection", projection, [d_model, d_model])?;
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (k, k_at)]| {
             let scale = 1.0 / libm::sqrt(d_head as f64);
             let vector = |vector: &Param<Tensor<2>>| -> Tensor<4> {

@@ -15,7 +15,7 @@ use crate::backend::memory::{check_room, check_shape_on};
 use crate::config::{config, module};
 use crate::error::{PositionError, check_positive, check_size};
 use crate::positions::{Lookup, Positions};
-use crate::tensor::{cast, compute_dtype, dequantized};
+use crate::tensor::{cast, check_parameter, compute_dtype, dequantized};
 
 config! {
     /// The configuration of a [`Time2Vec`].
@@ -162,13 +162,8 @@ impl Time2Vec {
         let d_model = self.config.d_model;
         let (device, dtype) = (omega.device(), omega.dtype().into());
         let phi = cast(dequantized(self.phi.val()), dtype);
-        for (name, parameter) in [("the length of omega", &omega), ("the length of phi", &phi)] {
-            let [length] = parameter.dims();
-            if length != d_model {
-                let bound = format!("{d_model}, the d_model of this module");
-                return Err(PositionError::number(name, length, bound));
-            }
-        }
+        check_parameter("omega", omega.dims(), [d_model])?;
+        check_parameter("phi", phi.dims(), [d_model])?;
         let shape = [lookup.batch, lookup.seq, d_model];
         if shape.contains(&0) {
             return Ok(Tensor::empty(shape, (&device, omega.dtype())));
@@ -253,7 +248,7 @@ mod tests {
         t2v.phi = Param::from_tensor(Tensor::zeros([1], &device));
         assert_eq!(
             refusal(t2v.encode(&Positions::default(), 3)),
-            "the length of phi must be 4, the d_model of this module; got 1"
+            "the parameter phi has the shape [1], and this module needs [4]"
         );
     }
 }

@@ -8,16 +8,17 @@ use burn::tensor::{Tensor, TensorCreationOptions};
 use super::{Lookup, Positions, Rows};
 use crate::backend::memory::check_room;
 use crate::error::PositionError;
+use crate::tensor::check_dtype;
 
 impl Positions {
     /// The positions of an input with `seq` tokens per row as a tensor: whole positions, or times. It has one row where all
     /// rows of a batch share their positions, so that it broadcasts over them.
     ///
-    /// Numbers are rounded once, to the float type of the options: in `f32` whole positions are exact up to 2^24. On a grid
-    /// tokens are counted, its prefix included. The tensor has no gradient, and may stand beside tensors that have one.
+    /// Numbers are rounded once, to the float type of the options: whole positions are exact up to 2^24 in `f32`, to 2,048 in `f16`
+    /// (where those past 65,504 are infinite) and to 256 in `bf16`. On a grid tokens are counted, its prefix included. The tensor has no gradient, and may stand beside tensors that have one.
     ///
     /// ```
-    /// use burn::tensor::{Device, Tensor};
+    /// use burn::tensor::{DType, Device, FloatDType, Tensor};
     /// use pe_burn::{Embed, PositionError, Positions};
     ///
     /// /// Adds a ramp that rises by a hundredth with every position.
@@ -26,8 +27,8 @@ impl Positions {
     /// impl Embed for Ramp {
     ///     fn try_embed(&self, x: Tensor<3>, positions: &Positions) -> Result<Tensor<3>, PositionError> {
     ///         let [_, seq, _] = x.dims(); // [batch, seq, d_model]
-    ///         let at = positions.to_tensor(seq, (&x.device(), x.dtype()))?;
-    ///         Ok(x + at.unsqueeze_dim(2) / 100.0)
+    ///         let at = positions.to_tensor(seq, (&x.device(), DType::F32))? / 100.0;
+    ///         Ok(x.clone() + at.unsqueeze_dim(2).cast(FloatDType::from(x.dtype())))
     ///     }
     /// }
     ///
@@ -42,7 +43,8 @@ impl Positions {
     ///
     /// # Errors
     ///
-    /// [`PositionError::Grid`] for coordinates, and otherwise those of [`to_rows`](Self::to_rows) but `NotWhole`.
+    /// [`PositionError::Grid`] for coordinates, [`Quantized`](PositionError::Quantized) for a type that is no float type, and those of
+    /// [`to_rows`](Self::to_rows) but `NotWhole`.
     pub fn to_tensor(
         &self,
         seq: usize,
@@ -116,8 +118,12 @@ fn numbers(
     options: TensorCreationOptions,
 ) -> Result<Tensor<3>, PositionError> {
     let device = options.device;
-    let settings = device.settings().float_dtype;
-    let dtype = options.dtype.map_or(settings, Into::into);
+    let dtype = match options.dtype {
+        None => device.settings().float_dtype,
+        Some(dtype) if dtype.is_float() => dtype.into(),
+        Some(_) => return Err(PositionError::Quantized),
+    };
+    check_dtype(dtype, &device)?;
     let shape = [lookup.batch, lookup.seq, axes];
     if shape.contains(&0) {
         return Ok(Tensor::empty(shape, (&device, dtype.into())));

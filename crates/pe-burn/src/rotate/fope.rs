@@ -15,7 +15,7 @@ use crate::layout::Layout;
 use crate::positions::Positions;
 use crate::spectrum::buffer::{DEFAULT_MAX_LEN, RowBuffer};
 use crate::spectrum::{DEFAULT_BASE, Spectrum};
-use crate::tensor::{cast, compute_dtype, dequantized};
+use crate::tensor::{cast, check_parameter, compute_dtype, dequantized};
 
 config! {
     /// The configuration of a [`Fope`].
@@ -188,6 +188,13 @@ impl Fope {
         let dtype = compute_dtype(x.dtype().into());
         let rows = self.rows.rows(&lookup, dtype)?;
         let frequencies = rows.dims()[2] / 2;
+        let shape = [
+            config.heads,
+            frequencies,
+            frequencies.min(config.d_head / 4),
+        ];
+        check_parameter("sines", self.sines.lazy_shape().dims(), shape)?;
+        check_parameter("cosines", self.cosines.lazy_shape().dims(), shape)?;
         let [sin, cos] = [(0, &self.sines), (frequencies, &self.cosines)].map(|(first, of)| {
             let rows = rows.clone().narrow(2, first, frequencies);
             self.mixed(rows, of, dtype)

@@ -13,7 +13,7 @@ use crate::config::{config, module};
 use crate::error::{PositionError, check_number, check_size, check_width};
 use crate::layout::Layout;
 use crate::positions::{Axes, Positions};
-use crate::tensor::{cast, compute_dtype, dequantized};
+use crate::tensor::{cast, check_parameter, compute_dtype, dequantized};
 
 config! {
     /// The configuration of a [`MixedRotary`].
@@ -143,6 +143,8 @@ impl MixedRotary {
         let lookup = lookup(&x, positions, self.config.d_head, &device)?;
         let [_, heads, _, _] = x.dims();
         check_width("heads", self.config.heads, heads)?;
+        let shape = [self.config.axes, heads, self.config.d_head / 2];
+        check_parameter("frequencies", frequencies.dims(), shape)?;
         let has_one = self.config.axes == 1;
         lookup.check_axes((!has_one).then_some(&Axes::HEIGHT_WIDTH))?;
         if x.shape().num_elements() == 0 {

@@ -80,7 +80,7 @@ pub trait Rotate {
     /// # Shapes
     ///
     /// - `queries`, `keys`: `[batch, heads, seq, d_head]`, any float type; `heads` and `seq` of the two
-    ///   may differ, and `batch`, `heads` and `seq` may be 0
+    ///   may differ, and `batch` and `seq` may be 0; `heads` too, where the module is not built for a number of heads
     /// - output: queries and keys, in the type of the input and, where [`width`](Self::width) does not say otherwise, in its shape
     ///
     /// # Errors

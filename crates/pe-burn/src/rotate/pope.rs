@@ -188,9 +188,7 @@ impl Rotate for Pope {
         check_parameter("phases", phases.dims(), shape)?;
         let queries = queries.map(|(q, positions)| self.side(q, positions, dtype, None));
         let keys = keys.map(|(k, positions)| {
-            if k.dims()[1] != 0 {
-                check_width("heads", self.config.heads, k.dims()[1])?;
-            }
+            check_width("heads", self.config.heads, k.dims()[1])?;
             self.side(k, positions, dtype, Some(phases))
         });
         Ok([queries.transpose()?, keys.transpose()?])

@@ -24,7 +24,7 @@ use crate::error::LabError;
 /// ```
 /// use burn::config::Config;
 /// use burn::module::Module;
-/// use burn::tensor::{Device, Tensor};
+/// use burn::tensor::{Device, FloatDType, Tensor};
 /// use pe_burn::{Embed, Positional, PositionError, Positions};
 /// use pe_lab::SchemeConfig;
 ///
@@ -52,7 +52,8 @@ use crate::error::LabError;
 ///     fn try_embed(&self, x: Tensor<3>, positions: &Positions) -> Result<Tensor<3>, PositionError> {
 ///         let [_, seq, _] = x.dims();
 ///         let at = positions.to_tensor(seq, &x.device())?; // [1 or batch, seq]
-///         Ok(x + at.unsqueeze_dim(2) * (self.height / 100.0))
+///         let ramp = at.unsqueeze_dim(2) * (self.height / 100.0);
+///         Ok(x.clone() + ramp.cast(FloatDType::from(x.dtype())))
 ///     }
 /// }
 ///

@@ -5,8 +5,6 @@ use std::path::Path;
 
 use core::fmt::Debug;
 
-use alloc::format;
-
 use burn::module::{Content, DisplaySettings, Initializer, Module, ModuleDisplay, Param};
 use burn::tensor::{Device, Int, Tensor};
 
@@ -14,13 +12,13 @@ use super::resize::{Resampling, resized};
 use super::window::{Pairs, check_window, offsets};
 use crate::bias::Bias;
 use crate::bias::distances::of_pairs;
-use crate::bias::table::{check_table, gather};
+use crate::bias::table::gather;
 #[cfg(feature = "checkpoint")]
 use crate::checkpoint::{CheckpointError, parameter};
 use crate::config::one_line;
 use crate::error::{PositionError, check_size};
 use crate::positions::Tokens;
-use crate::tensor::dequantized;
+use crate::tensor::{check_parameter, dequantized};
 
 /// The configuration of a [`TableBias`].
 pub trait TableConfig: Clone + Debug + Send + Sync + 'static {
@@ -174,10 +172,8 @@ impl<C: TableConfig> TableBias<C> {
     /// What the table is like; an error where one was put in place for other sizes.
     fn table(&self) -> Result<Table<'_>, PositionError> {
         let table = self.config.table();
-        check_table(&self.weight, table.shape(), || {
-            let ([height, width], heads) = (table.window, table.heads);
-            format!("a window of {height} × {width} and {heads} heads")
-        })?;
+        let shape = self.weight.lazy_shape().dims();
+        check_parameter("weight", shape, table.shape())?;
         Ok(table)
     }
 }

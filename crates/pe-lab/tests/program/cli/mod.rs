@@ -57,7 +57,7 @@ fn wrong_use_exits_with_2_and_says_what_is_right() {
         compare --lr -0.1                          | learning_rate is -0.1; it must be above 0
         compare --tasks text --schemes none --test-scalings yarn | none of the schemes none has them
         compare --tasks text --test-scalings foo   | `foo` is no scaling; it must be one of linear
-        compare --tasks addition --schemes rotary --heads 2 --d-model 30 | the scheme rotary: d_head must be even
+        compare --tasks addition --schemes rotary --heads 2 --d-model 30 | the scheme rotary: rotary_dim (d_head, unless it is set) must be even
         compare --schemes none,none                | named twice
         --colour                                   | unexpected argument
         banana                                     | unrecognized subcommand
