@@ -18,6 +18,16 @@ pub fn counted(n: usize, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
+/// The first names of a list, and how many more there are: `a, b and 3 more`.
+pub fn first_of(names: impl ExactSizeIterator<Item = String>, most: usize) -> String {
+    let more = names.len().saturating_sub(most);
+    let shown = names.take(most).collect::<Vec<_>>().join(", ");
+    match more {
+        0 => shown,
+        more => format!("{shown} and {} more", grouped(more, ',')),
+    }
+}
+
 /// Ascending numbers in words, for example `0 to 4, 6`.
 pub fn ranges(numbers: impl IntoIterator<Item = u64>) -> String {
     let mut runs: Vec<(u64, u64)> = Vec::new();

@@ -9,7 +9,7 @@ use super::terminal::{print_json, print_line};
 use crate::console::tell;
 use crate::error::LabError;
 use crate::folder::{Entry, StudyFolder, is_there, make_named_folder};
-use crate::grouped::counted;
+use crate::grouped::{counted, first_of};
 use crate::report::{Beside, Report};
 use crate::run::{Outcomes, Progress, Study, provenance};
 
@@ -214,14 +214,10 @@ pub(super) fn show(
     let not_run = outcomes.missing.iter().filter(|trial| trial.1.is_none());
     let not_run: Vec<String> = not_run.map(|(trial, _)| trial.id()).collect();
     if !not_run.is_empty() {
-        let shown = not_run[..not_run.len().min(NAMED)].join(", ");
-        let more = match not_run.len().saturating_sub(NAMED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
         tell(&format!(
-            "{} of the trials have not been run yet: {shown}{more}",
-            not_run.len()
+            "{} of the trials have not been run yet: {}",
+            not_run.len(),
+            first_of(not_run.into_iter(), NAMED)
         ));
     }
     if !outcomes.missing.is_empty() {

@@ -3,6 +3,7 @@
 
 use super::quote::shorten;
 use super::rows::Tokens;
+use crate::grouped::first_of;
 
 /// Checks that all channels have as many steps.
 ///
@@ -33,15 +34,10 @@ pub(super) fn check_class(class: &str, known: &[String], list: &str) -> Result<(
     if known.is_empty() || known.iter().any(|name| name == class) {
         return Ok(());
     }
-    let named: Vec<String> = known.iter().take(NAMED).map(|name| shorten(name)).collect();
     Err(format!(
-        "the class {} is not among those of {list}: {}{}",
+        "the class {} is not among those of {list}: {}",
         shorten(class),
-        named.join(", "),
-        match known.len().saturating_sub(NAMED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        }
+        first_of(known.iter().map(|name| shorten(name)), NAMED)
     ))
 }
 

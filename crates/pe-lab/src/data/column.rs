@@ -7,7 +7,8 @@ use std::hash::BuildHasher;
 use super::dates::Seen;
 use super::error::{Problem, SHOWN};
 use super::numbers::{finite, is_missing};
-use super::quote::{column_called, grouped, shorten};
+use super::quote::{column_called, shorten};
+use crate::grouped::first_of;
 
 /// A cell that occurs again before so many different ones were seen occurs again soon. Of a column with numbers that are not whole
 /// no more are remembered.
@@ -275,19 +276,11 @@ pub(super) fn decimal_commas(
             shorten(cell)
         )));
     }
-    let named: Vec<String> = commas
-        .iter()
-        .take(SHOWN)
-        .map(|(at, _)| column_called(&names[*at]))
-        .collect();
-    let more = match commas.len() - named.len() {
-        0 => String::new(),
-        more => format!(" and {} more", grouped(more)),
-    };
+    let named = commas.iter().map(|(at, _)| column_called(&names[*at]));
     Ok(Some(format!(
-        "numbers with decimal commas, such as {} in line {line}: in {}{more}",
+        "numbers with decimal commas, such as {} in line {line}: in {}",
         shorten(cell),
-        named.join(", ")
+        first_of(named, SHOWN)
     )))
 }
 

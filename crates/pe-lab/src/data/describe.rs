@@ -7,6 +7,7 @@ use super::quote::{grouped, shorten};
 use super::rows::{Rows, shown};
 use super::split::{Bin, Split};
 use super::target::Target;
+use crate::grouped::first_of;
 use crate::task::floor::{most_frequent, most_frequent_share};
 use crate::task::rounded;
 
@@ -212,11 +213,8 @@ pub(super) fn counted(
     let mut order: Vec<usize> = (0..labels.len()).collect();
     order.sort_by_key(|label| std::cmp::Reverse(counts[*label]));
     let of = |label: &usize| format!("{} {}", shorten(&labels[*label]), grouped(counts[*label]));
-    let mut named: Vec<String> = order.iter().take(NAMED).map(of).collect();
-    if labels.len() > NAMED {
-        named.push(format!("and {} more", grouped(labels.len() - NAMED)));
-    }
-    format!("{} {what}: {}", grouped(labels.len()), named.join(", "))
+    let named = first_of(order.iter().map(of), NAMED);
+    format!("{} {what}: {named}", grouped(labels.len()))
 }
 
 /// The lengths of the sequences.

@@ -8,7 +8,7 @@ use super::numbers::finite;
 use super::quote::{column_called, grouped, shorten};
 use super::reading::Reading;
 use super::records::each_row;
-use crate::grouped::counted;
+use crate::grouped::{counted, first_of};
 
 /// The column of this name, or of this name in other capitals if only one is.
 pub(super) fn column(names: &[String], name: &str) -> Option<usize> {
@@ -51,11 +51,12 @@ fn numbers_of(names: &[String], name: &str) -> Vec<usize> {
 
 /// Some numbers in words, such as `2, 3 and 7`.
 fn in_words(numbers: &[usize]) -> String {
-    let words: Vec<String> = numbers.iter().take(SHOWN).map(usize::to_string).collect();
-    match (&words[..], numbers.len() - words.len()) {
-        ([first @ .., last], 0) if !first.is_empty() => format!("{} and {last}", first.join(", ")),
-        (_, 0) => words.join(", "),
-        (_, more) => format!("{} and {more} more", words.join(", ")),
+    let words: Vec<String> = numbers.iter().map(usize::to_string).collect();
+    match &words[..] {
+        [first @ .., last] if !first.is_empty() && words.len() <= SHOWN => {
+            format!("{} and {last}", first.join(", "))
+        }
+        _ => first_of(words.into_iter(), SHOWN),
     }
 }
 
@@ -74,15 +75,7 @@ fn unknown(flag: &'static str, name: &str, names: &[String], no_header: bool) ->
 /// The names of columns, or the first and the last of them.
 pub(super) fn list(names: &[String]) -> String {
     const NAMED: usize = 8;
-    let mut columns: Vec<String> = names
-        .iter()
-        .take(NAMED)
-        .map(|name| column_called(name))
-        .collect();
-    if names.len() > NAMED {
-        columns.push(format!("and {} more", names.len() - NAMED));
-    }
-    columns.join(", ")
+    first_of(names.iter().map(|name| column_called(name)), NAMED)
 }
 
 /// The lines below the first one.

@@ -30,6 +30,7 @@ use super::sheet::Form;
 use super::times::{as_positions, steps_of};
 use table::{How, Table, Target};
 
+use crate::grouped::first_of;
 use crate::task::{Task, rounded};
 
 /// The longest window of the training, unless `--max-len` says otherwise. A short series has one of a seventh of its rows.
@@ -153,13 +154,7 @@ fn window(rows: usize, asked: Option<usize>) -> Result<usize, Problem> {
 /// What was found, in lines for a person.
 fn describe(table: &Table, how: &How, to_train: usize, window: usize) -> Vec<String> {
     let rows = table.rows();
-    let named: Vec<String> = table
-        .columns
-        .iter()
-        .take(NAMED)
-        .map(|name| column_called(name))
-        .collect();
-    let more = table.columns.len() - named.len();
+    let named = table.columns.iter().map(|name| column_called(name));
     let mut lines = vec![
         format!("{} rows of a series", grouped(rows)),
         match &table.to_predict {
@@ -171,12 +166,8 @@ fn describe(table: &Table, how: &How, to_train: usize, window: usize) -> Vec<Str
             ),
         },
         format!(
-            "a token is a row: {}{}",
-            named.join(", "),
-            match more {
-                0 => String::new(),
-                more => format!(" and {} more", grouped(more)),
-            }
+            "a token is a row: {}",
+            first_of(named, NAMED)
         ),
         match table.is_forecast() {
             true => "the target is read and predicted as its difference from the last value of the window, \

@@ -138,6 +138,6 @@ fn a_header_needs_one_label_and_tokens() {
     header("label,text,label").says("2 columns of the header");
     header("label").says("line 2, `label`, is no header: it has 1 cell");
     refused("a.csv", "label\nx\ny\n").says("no column beside `label` … --delimiter tab");
-    header("a,b,c,d,e,f,g,h,i,j").says("`h`, and 2 more");
+    header("a,b,c,d,e,f,g,h,i,j").says("`h` and 2 more");
     good("a.csv", csv_of(&rows(40)).replacen("label", " label ", 1));
 }
