@@ -156,7 +156,7 @@ fn top(top: &Top, place: &str) -> String {
         Top::Open { open, below, why } => {
             let below = match &below[..] {
                 [] => String::new(),
-                below => format!("; it is better than {}", names(below)),
+                below => format!("; {} is better than {}", plain(&open[0]), names(below)),
             };
             format!(
                 "{place} it is not clear which of {} is best, since {}{below}.",
@@ -209,5 +209,26 @@ fn plain(scheme: &str) -> String {
         "sinusoidal" => "fixed (`sinusoidal`)".into(),
         of if is_control(of) => spoken(of),
         of => of.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reader has to know which of the schemes in question is better than the others.
+    #[test]
+    fn where_it_is_not_clear_which_is_best_the_highest_is_named() {
+        let names = |names: &[&str]| names.iter().map(ToString::to_string).collect();
+        let open = Top::Open {
+            open: names(&["rotary", "t5"]),
+            below: names(&["alibi", "kerple"]),
+            why: Reason::Alike,
+        };
+        assert_eq!(
+            top(&open, "Beyond"),
+            "Beyond it is not clear which of rotary and t5 is best, since so few runs can be alike by chance; rotary is better \
+             than alibi and kerple."
+        );
     }
 }
