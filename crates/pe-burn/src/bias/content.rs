@@ -2,7 +2,7 @@
 
 use burn::tensor::{Device, Int, Tensor};
 
-use super::Heads;
+use super::{Heads, check_batches};
 use crate::backend::memory::check_shape_on;
 use crate::error::{PositionError, check_width};
 use crate::positions::Lookup;
@@ -36,13 +36,7 @@ pub(super) fn score_bias(
         let name = "the number of heads of the keys";
         return Err(PositionError::number(name, k_heads, bound));
     }
-    if k_batch != batch {
-        return Err(PositionError::Batch {
-            what: "rows of keys",
-            expected: batch,
-            got: k_batch,
-        });
-    }
+    check_batches(batch, k_batch)?;
     let q_lookup = queries.1.lookup(Some(batch), q_seq)?;
     let k_lookup = keys.1.lookup(Some(batch), k_seq)?;
     let own = queries.0.dtype();

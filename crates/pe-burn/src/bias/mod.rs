@@ -270,13 +270,7 @@ impl<B: Bias + ?Sized> ScoreBias for B {
         check_float(k)?;
         of_queries.lookup(Some(batch), queries)?;
         of_keys.lookup(Some(key_batch), keys)?;
-        if key_batch != batch {
-            return Err(PositionError::Batch {
-                what: "rows of keys",
-                expected: batch,
-                got: key_batch,
-            });
-        }
+        check_batches(batch, key_batch)?;
         let bias = self.try_bias((of_queries, queries), (of_keys, keys))?;
         check_heads(heads, bias.dims()[1])?;
         Ok(cast(bias, q.dtype().into()))
@@ -292,5 +286,17 @@ fn check_heads(of_queries: usize, of_bias: usize) -> Result<(), PositionError> {
             of_queries,
             format!("{of_bias}, those of the biases"),
         )),
+    }
+}
+
+/// Refuses keys of another batch than that of the queries.
+fn check_batches(of_queries: usize, of_keys: usize) -> Result<(), PositionError> {
+    match of_queries == of_keys {
+        true => Ok(()),
+        false => Err(PositionError::Batch {
+            what: "rows of keys",
+            expected: of_queries,
+            got: of_keys,
+        }),
     }
 }
