@@ -1,6 +1,6 @@
 //! The learned embedding, on every backend in the build.
 
-use burn::module::{Module, Param};
+use burn::module::Param;
 use burn::tensor::{Bool, Device, Tensor, TensorData};
 use pe_burn::embedding::{InputScale, TableInit};
 use pe_burn::{
@@ -10,7 +10,7 @@ use pe_burn::{
 use pe_tests::devices;
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 
-use crate::{distance, embeddings, values};
+use crate::{distance, embeddings, same_with_autodiff_on_and_off, values};
 
 #[test]
 fn every_source_of_positions_picks_its_rows() {
@@ -233,26 +233,8 @@ fn the_padding_row_is_used_at_positions_from_the_host_too() {
     }
 }
 
-/// The sum is the same with autodiff on or off, for the module and for the input.
 #[test]
 fn autodiff_on_and_off() {
-    for device in devices() {
-        let x = embeddings(2, 5, 4, &device);
-        let config = LearnedPositionalEmbeddingConfig::new(4, 5).with_init(TableInit::Sinusoidal);
-        let expected = values(config.init(&device).forward(x.clone()));
-        for module_device in [device.clone(), device.clone().autodiff()] {
-            let module = config.init(&module_device);
-            for module in [
-                module.clone(),
-                module.valid(),
-                module.clone().train(),
-                module.valid().train(),
-            ] {
-                for input_device in [device.clone(), device.clone().autodiff()] {
-                    let y = module.forward(Tensor::from_data(x.to_data(), &input_device));
-                    assert_eq!(values(y), expected);
-                }
-            }
-        }
-    }
+    let config = LearnedPositionalEmbeddingConfig::new(4, 5).with_init(TableInit::Sinusoidal);
+    same_with_autodiff_on_and_off(|device| config.init(device), 4);
 }

@@ -44,8 +44,9 @@ mod write_ups;
 use std::cell::RefCell;
 use std::fmt::Display;
 
+use burn::module::Module;
 use burn::tensor::{DType, Device, Distribution, FloatDType, Tensor, TensorData};
-use pe_burn::{PositionalConfig, PositionalScheme};
+use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions};
 use pe_tests::devices;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::SeedableRng;
@@ -163,5 +164,38 @@ fn assert_close<T: Copy + Display + Into<f64>>(
             off == 0.0 || off < bound,
             "{about}, number {i}: {ours} for {theirs}"
         );
+    }
+}
+
+/// The sum is the same with autodiff on or off, for the module and for the input.
+fn same_with_autodiff_on_and_off<M: Embed + Module>(init: impl Fn(&Device) -> M, d_model: usize) {
+    for device in devices() {
+        let x = embeddings(2, 5, d_model, &device);
+        let module = init(&device);
+        let fixed = module.num_params() == 0;
+        let expected = values(module.embed(x.clone(), &Positions::default()));
+        let mut contexts = vec![device.clone(), device.clone().autodiff()];
+        if fixed {
+            // Burn refuses tensors with a gradient that differ in this.
+            contexts.push(device.clone().autodiff().gradient_checkpointing());
+        }
+        for module_device in &contexts {
+            let module = init(module_device);
+            for module in [
+                module.clone(),
+                module.valid(),
+                module.clone().train(),
+                module.valid().train(),
+            ] {
+                for input_device in &contexts {
+                    let x = Tensor::<3>::from_data(x.to_data(), input_device);
+                    let y = module.embed(x, &Positions::default());
+                    if fixed {
+                        assert_eq!(y.is_autodiff(), input_device.is_autodiff());
+                    }
+                    assert_eq!(values(y), expected);
+                }
+            }
+        }
     }
 }

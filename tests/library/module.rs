@@ -12,7 +12,7 @@ use pe_burn::{
 };
 use pe_tests::devices;
 
-use crate::{distance, embeddings, values};
+use crate::{distance, embeddings, same_with_autodiff_on_and_off, values};
 
 fn sinusoidal(device: &Device) -> SinusoidalPositionalEncoding {
     SinusoidalPositionalEncodingConfig::new(8)
@@ -148,34 +148,9 @@ fn whole_numbers_move_to_other_devices() {
     }
 }
 
-/// The sum is the same with autodiff on or off, for the module and for the input.
 #[test]
 fn autodiff_on_and_off() {
-    for device in devices() {
-        let x = embeddings(2, 5, 8, &device);
-        let expected = values(sinusoidal(&device).forward(x.clone()));
-        let contexts = [
-            device.clone(),
-            device.clone().autodiff(),
-            device.clone().autodiff().gradient_checkpointing(),
-        ];
-        for module_device in &contexts {
-            let module = sinusoidal(module_device);
-            for module in [
-                module.clone(),
-                module.valid(),
-                module.clone().train(),
-                module.valid().train(),
-            ] {
-                for input_device in &contexts {
-                    let x = Tensor::<3>::from_data(x.to_data(), input_device);
-                    let y = module.forward(x);
-                    assert_eq!(y.is_autodiff(), input_device.is_autodiff());
-                    assert_eq!(values(y), expected);
-                }
-            }
-        }
-    }
+    same_with_autodiff_on_and_off(sinusoidal, 8);
 }
 
 #[test]

@@ -90,17 +90,6 @@ fn a_tensor_has_the_numbers_of_every_kind() {
 }
 
 #[test]
-fn explicit_ids() {
-    for device in devices() {
-        let ids = Tensor::<2, Int>::from_ints([[5, 5, 0], [2, 9, 1]], &device);
-        let ids = Positions::from_ids(ids).unwrap();
-        assert_eq!(rows(&ids, 3), [[5, 5, 0], [2, 9, 1]]);
-        let ids = Positions::from_id_rows(&[[3, 1]]).unwrap();
-        assert_eq!(rows(&ids, 2), [[3, 1]]);
-    }
-}
-
-#[test]
 fn a_mask_counts_real_tokens() {
     let mask = [
         [true, true, true, true],

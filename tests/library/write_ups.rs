@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use burn::tensor::{Device, Tensor};
-use pe_burn::embedding::InputScale;
 use pe_burn::{Positions, SinusoidalPositionalEncodingConfig, Spectrum};
 
 use crate::{distance, embeddings, values};
@@ -37,21 +36,6 @@ fn a_table_of_100_by_512() {
     assert_eq!(rows.len(), 100);
 }
 
-/// Rows of `start_pos` alone equal those of the whole table, through the module.
-#[test]
-fn rows_from_a_start() {
-    for base in [1e2, 1e4, 1e8] {
-        let config = SinusoidalPositionalEncodingConfig::new(128).with_base(base);
-        let whole = config.clone().with_max_len(100).init(&Device::flex());
-        let whole = values(whole.encode(&Positions::default(), 100).unwrap());
-        for max_len in [100, 75, 1] {
-            let pe = config.clone().with_max_len(max_len).init(&Device::flex());
-            let rows = values(pe.encode(&Positions::from(50), 50).unwrap());
-            assert_eq!(rows, whole[50 * 128..], "base {base}, max_len {max_len}");
-        }
-    }
-}
-
 /// The module of the PyTorch tutorials computes its table in f32:
 /// `div = exp(arange(0, d, 2) * (-ln(10000) / d))`, `pe[:, 0::2] = sin(position * div)`.
 #[test]
@@ -73,45 +57,4 @@ fn the_pytorch_module() {
         .init(&device);
     let x = embeddings(2, max_len, d_model, &device);
     assert!(distance(pe.forward(x.clone()), x + pytorch) < 5e-4);
-}
-
-#[test]
-fn embeddings_scaled_by_the_root_of_d_model() {
-    let device = Device::flex();
-    let config =
-        SinusoidalPositionalEncodingConfig::new(512).with_input_scale(InputScale::SqrtDModel);
-    let y = embeddings(3, 20, 512, &device);
-    let table: Vec<f32> = Spectrum::new(512, 1e4).unwrap().rows(0..20).unwrap();
-    let root = 512_f64.sqrt() as f32;
-    let expected: Vec<f32> = values(y.clone())
-        .iter()
-        .zip(table.iter().cycle())
-        .map(|(y, pe)| y * root + pe)
-        .collect();
-    assert_eq!(values(config.init(&device).forward(y)), expected);
-}
-
-#[test]
-fn an_odd_width_ends_in_a_sine() {
-    let device = Device::flex();
-    let pe = SinusoidalPositionalEncodingConfig::new(5).init(&device);
-    let x = Tensor::zeros([2, 7, 5], &device);
-    let y = values(pe.forward(x));
-    let last = 6.0 * 10_000_f64.powf(-4.0 / 5.0);
-    assert_eq!(y[6 * 5 + 4], last.sin() as f32);
-}
-
-/// Concatenation instead of a sum, through `encode`.
-#[test]
-fn concatenation() {
-    let device = Device::flex();
-    let pe = SinusoidalPositionalEncodingConfig::new(3).init(&device);
-    let x = embeddings(2, 4, 5, &device);
-    let encoding = pe
-        .encode(&Positions::default(), 4)
-        .unwrap()
-        .expand([2, 4, 3]);
-    let both = Tensor::cat(vec![x.clone(), encoding.clone()], 2);
-    assert_eq!(both.dims(), [2, 4, 8]);
-    assert_eq!(distance(both.slice([0..2, 0..4, 5..8]), encoding), 0.0);
 }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 ///
 /// ```text
 /// config! {
-///     /// The configuration of a [`Wave`]. As data only `width` is required, and an unknown field is an error.
+///     /// The configuration of a [`Wave`].
 ///     pub struct WaveConfig {
 ///         /// The width.
 ///         width: usize,
@@ -23,22 +23,32 @@ use serde::{Deserialize, Deserializer};
 ///
 ///     /// The height. Default: 2.
 ///     height: f64 = 2.0,
-///     /// Sets the height.
 ///     with_height;
 /// }
 /// ```
 ///
-/// A method whose argument has another type than the option says it, as in `with_height: f64;` for an `Option<f64>`, and
-/// converts it. The method may be left out, for one written by hand. In data an option may be absent.
+/// A method is documented by what its option says; docs of its own take the place of that. One whose argument has another type than
+/// the option says it, as in `with_height: f64;` for an `Option<f64>`, and converts it. It may be left out, for one written by hand.
+/// In data an option may be absent; the docs of the struct end with a sentence that names what may not.
 macro_rules! config {
-    (@setter [$(#[$meta:meta])*] $setter:ident($option:ident: $type:ty)) => {
-        $(#[$meta])*
+    (@setter [$($docs:tt)*] [] $option:ident: $type:ty) => {};
+    (@setter [$($docs:tt)*] [$setter:ident $($given:tt)*] $option:ident: $type:ty) => {
+        config! {
+            @setter [] [
+                #[doc = concat!("Sets [`", stringify!($option), "`](field@Self::", stringify!($option), ").\n")]
+                $($docs)*
+                $setter $($given)*
+            ] $option: $type
+        }
+    };
+    (@setter [$($docs:tt)*] [$(#[$own:meta])+ $setter:ident] $option:ident: $type:ty) => {
+        $(#[$own])+
         pub fn $setter(self, $option: $type) -> Self {
             Self { $option, ..self }
         }
     };
-    (@setter [$(#[$meta:meta])*] $setter:ident($option:ident: $type:ty, $given:ty)) => {
-        $(#[$meta])*
+    (@setter [$($docs:tt)*] [$(#[$own:meta])+ $setter:ident: $given:ty] $option:ident: $type:ty) => {
+        $(#[$own])+
         pub fn $setter(self, $option: $given) -> Self {
             Self { $option: $option.into(), ..self }
         }
@@ -59,6 +69,8 @@ macro_rules! config {
         )*
     ) => {
         $(#[$of_config])*
+        ///
+        #[doc = concat!("As data (JSON, TOML) it needs ", $("`", stringify!($field), "`, ",)* "and an unknown field is an error.")]
         #[derive(Clone, Debug, PartialEq, serde::Serialize)]
         pub struct $config {
             $($(#[$of_field])* pub $field: $field_type,)*
@@ -71,9 +83,9 @@ macro_rules! config {
                 Self { $($field,)* $($option: $default,)* }
             }
 
-            $($(config! {
-                @setter [$(#[$of_setter])*] $setter($option: $type $(, $given)?)
-            })?)*
+            $(config! {
+                @setter [$(#[$of_option])*] [$($(#[$of_setter])* $setter $(: $given)?)?] $option: $type
+            })*
         }
 
         impl<'de> serde::Deserialize<'de> for $config {

@@ -29,8 +29,6 @@ pub enum AlibiShape {
 
 config! {
     /// The configuration of an [`Alibi`].
-    ///
-    /// As data (JSON, TOML) only `heads` is required, and an unknown field is an error.
     #[derive(Eq)]
     pub struct AlibiConfig {
         /// The number of heads, at least 1.
@@ -42,7 +40,6 @@ config! {
 
     /// The distance that counts for keys to the right. Default: the same as to the left.
     shape: AlibiShape = AlibiShape::default(),
-    /// Sets the distance that counts for keys to the right.
     with_shape;
 }
 

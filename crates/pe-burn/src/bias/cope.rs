@@ -19,8 +19,6 @@ use crate::tensor::{check_parameter, counting_type, dequantized, ids_on, indices
 
 config! {
     /// The configuration of a [`Cope`].
-    ///
-    /// As data (JSON, TOML) only `d_head` is required, and an unknown field is an error.
     pub struct CopeConfig {
         /// The width of a head, at least 1.
         d_head: usize,
@@ -32,12 +30,10 @@ config! {
     /// The number of positions that have an embedding, the paper's `npos_max`, at least 1: all farther keys
     /// share the last. Default: 64.
     positions: usize = 64,
-    /// Sets the number of positions that have an embedding.
     with_positions;
 
     /// The initial embeddings. Default: N(0, 0.02).
     init: Initializer = small(),
-    /// Sets the initial embeddings.
     with_init;
 }
 

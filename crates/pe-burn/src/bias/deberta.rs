@@ -24,8 +24,6 @@ const MAX_DISTANCE: usize = 1 << 20;
 
 config! {
     /// The configuration of a [`Deberta`].
-    ///
-    /// As data (JSON, TOML) only `d_model` and `heads` are required, and an unknown field is an error.
     pub struct DebertaConfig {
         /// The width of the model, a multiple of `heads`.
         d_model: usize,
@@ -41,28 +39,23 @@ config! {
     /// distance up to `max_distance`, as in the first DeBERTa. `position_buckets` of transformers' configs,
     /// where −1 means none. Default: 256.
     buckets: Option<usize> = Some(256),
-    /// Sets the number of rows to each side; none for a row per distance.
     with_buckets;
 
     /// All distances from this one on share the last row of their direction; `max_relative_positions` of
     /// transformers' configs, which −1 makes `max_position_embeddings`. Default: 512.
     max_distance: usize = 512,
-    /// Sets the distance from which on all share the last row.
     with_max_distance;
 
     /// Whether queries meet the positions of keys (`c2p`). Default: true.
     content_to_position: bool = true,
-    /// Sets whether queries meet the positions of keys.
     with_content_to_position;
 
     /// Whether the positions of queries meet keys (`p2c`). Default: true.
     position_to_content: bool = true,
-    /// Sets whether the positions of queries meet keys.
     with_position_to_content;
 
     /// The initial embeddings. Default: N(0, 0.02).
     init: Initializer = small(),
-    /// Sets the initial embeddings.
     with_init;
 }
 

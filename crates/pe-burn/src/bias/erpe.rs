@@ -19,8 +19,6 @@ const MAX_LEN: usize = 1 << 20;
 
 config! {
     /// The configuration of an [`Erpe`].
-    ///
-    /// As data (JSON, TOML) only `heads` and `max_len` are required, and an unknown field is an error.
     pub struct ErpeConfig {
         /// The number of heads, at least 1.
         heads: usize,
@@ -34,7 +32,6 @@ config! {
 
     /// The initial numbers. Default: 0, as in the authors' code.
     init: Initializer = super::table::zeros(),
-    /// Sets the initial numbers.
     with_init;
 }
 

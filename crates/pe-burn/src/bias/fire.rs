@@ -18,8 +18,6 @@ const EPSILON: f64 = 1e-6;
 
 config! {
     /// The configuration of a [`Fire`].
-    ///
-    /// As data (JSON, TOML) only `heads` is required, and an unknown field is an error.
     pub struct FireConfig {
         /// The number of heads, at least 1.
         heads: usize,
@@ -30,18 +28,15 @@ config! {
 
     /// The hidden width of the network that maps a distance to a bias per head, at least 1. Default: 32.
     hidden: usize = 32,
-    /// Sets the width of the network.
     with_hidden;
 
     /// The initial value of `c`, above 0. Default: 0.1.
     c: f64 = 0.1,
-    /// Sets the initial value of `c`.
     with_c;
 
     /// The initial value of `L`, above 0. For queries before position `L`, distances are normalized by
     /// `L` and not by the position of the query. Default: 512.
     threshold: f64 = 512.0,
-    /// Sets the initial value of `L`.
     with_threshold;
 }
 

@@ -25,8 +25,6 @@ const WHAT: &str = "Inkling's table of distances";
 
 config! {
     /// The configuration of an [`Inkling`].
-    ///
-    /// As data (JSON, TOML) `d_model`, `heads` and `layers` are required, and an unknown field is an error.
     pub struct InklingConfig {
         /// The width of a token's vector, a multiple of `heads`.
         d_model: usize,
@@ -41,17 +39,14 @@ config! {
 
     /// How many profiles of distances a query mixes. Default: 16.
     d_rel: usize = 16,
-    /// Sets how many profiles a query mixes.
     with_d_rel;
 
     /// The number of distances that have a score, 0 for the token itself among them. Farther keys get none. Default: 1024.
     extent: usize = 1024,
-    /// Sets the number of distances that have a score.
     with_extent;
 
     /// The initial weights. Default: N(0, 0.02).
     init: Initializer = small(),
-    /// Sets the initial weights.
     with_init;
 }
 

@@ -30,8 +30,6 @@ pub enum KerpleShape {
 
 config! {
     /// The configuration of a [`Kerple`].
-    ///
-    /// As data (JSON, TOML) only `heads` is required, and an unknown field is an error.
     #[derive(Eq)]
     pub struct KerpleConfig {
         /// The number of heads, at least 1.
@@ -43,7 +41,6 @@ config! {
 
     /// The kernel. Default: logarithmic.
     shape: KerpleShape = KerpleShape::default(),
-    /// Sets the kernel.
     with_shape;
 }
 

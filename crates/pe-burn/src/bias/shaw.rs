@@ -21,8 +21,6 @@ const WHAT: &str = "Shaw's table of distances";
 
 config! {
     /// The configuration of a [`Shaw`].
-    ///
-    /// As data (JSON, TOML) only `d_head` is required, and an unknown field is an error.
     pub struct ShawConfig {
         /// The width of a head, at least 1.
         d_head: usize,
@@ -33,22 +31,18 @@ config! {
 
     /// The largest distance to the left that has a vector of its own; all farther keys share it. Default: 16.
     left: usize = 16,
-    /// Sets the largest distance to the left that has a vector of its own.
     with_left;
 
     /// The largest distance to the right that has a vector of its own. Default: 16.
     right: usize = 16,
-    /// Sets the largest distance to the right that has a vector of its own.
     with_right;
 
     /// Whether there is a second table, for [`values`](Shaw::values). Default: false.
     values: bool = false,
-    /// Sets whether there is a table for values too.
     with_values;
 
     /// The initial vectors. Default: N(0, 0.02).
     init: Initializer = small(),
-    /// Sets the initial vectors.
     with_init;
 }
 

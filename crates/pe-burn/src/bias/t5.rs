@@ -21,8 +21,6 @@ const MAX_DISTANCE: usize = 1 << 20;
 
 config! {
     /// The configuration of a [`T5RelativeBias`].
-    ///
-    /// As data (JSON, TOML) only `heads` is required, and an unknown field is an error.
     pub struct T5RelativeBiasConfig {
         /// The number of heads, at least 1.
         heads: usize,
@@ -33,24 +31,20 @@ config! {
 
     /// The number of buckets for distances; a multiple of 4 if `bidirectional`, else even. Default: 32.
     buckets: usize = 32,
-    /// Sets the number of buckets.
     with_buckets;
 
     /// All distances from this one on share the last bucket of their direction. It must be more than
     /// the number of buckets that hold a single distance. Default: 128.
     max_distance: usize = 128,
-    /// Sets the distance from which on all share the last bucket.
     with_max_distance;
 
     /// Whether keys to the right have buckets of their own, as in T5's encoder. In its decoder, where
     /// they are masked, they share that of distance 0. Default: true.
     bidirectional: bool = true,
-    /// Sets whether keys to the right have buckets of their own.
     with_bidirectional;
 
     /// The initial biases. Default: N(0, 0.02).
     init: Initializer = small(),
-    /// Sets the initial biases.
     with_init;
 }
 

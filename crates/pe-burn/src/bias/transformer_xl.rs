@@ -22,8 +22,6 @@ use crate::tensor::{check_parameter, dequantized, matrix};
 
 config! {
     /// The configuration of a [`TransformerXl`].
-    ///
-    /// As data (JSON, TOML) only `d_model` and `heads` are required, and an unknown field is an error.
     pub struct TransformerXlConfig {
         /// The width of the model and of the sinusoids: even, and a multiple of `heads`.
         d_model: usize,
@@ -36,24 +34,20 @@ config! {
 
     /// The base of the wavelengths, finite and greater than 1. Default: 10 000.
     base: f64 = DEFAULT_BASE,
-    /// Sets the base of the wavelengths.
     with_base;
 
     /// Which column of the sinusoids holds which sine and cosine: halves in Transformer-XL, interleaved in
     /// Conformers. Default: halves.
     layout: Layout = Layout::Halves,
-    /// Sets the layout of the sinusoids.
     with_layout;
 
-    /// The number of distances that the buffer of sinusoids starts with; it grows when it is used past
-    /// them. Default: 512.
+    /// The number of distances that the buffer of sinusoids starts with, at least 1; it grows when it is
+    /// used past them. Default: 512.
     max_len: usize = 512,
-    /// Sets the number of distances that the buffer starts with, at least 1.
     with_max_len;
 
     /// The initial `u` and `v`. Default: N(0, 0.02).
     init: Initializer = small(),
-    /// Sets the initial `u` and `v`.
     with_init;
 }
 

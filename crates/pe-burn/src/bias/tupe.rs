@@ -19,8 +19,6 @@ use crate::positions::Tokens;
 
 config! {
     /// The configuration of a [`Tupe`].
-    ///
-    /// As data (JSON, TOML) only `d_model`, `heads` and `max_len` are required, and an unknown field is an error.
     pub struct TupeConfig {
         /// The width of the model, a multiple of `heads`.
         d_model: usize,
@@ -42,7 +40,6 @@ config! {
     /// The initial vectors of the positions. Default: N(0, 1), the size that the layer normalization of the authors' code
     /// gives to them.
     init: Initializer = Initializer::Normal { mean: 0.0, std: 1.0 },
-    /// Sets the initial vectors of the positions.
     with_init;
 }
 

@@ -19,8 +19,6 @@ use crate::tensor::{cast, check_parameter, compute_dtype, dequantized};
 
 config! {
     /// The configuration of a [`Time2Vec`].
-    ///
-    /// As data (JSON, TOML) only `d_model` and `span` are required, and an unknown field is an error.
     pub struct Time2VecConfig {
         /// The width of the embeddings, at least 1.
         d_model: usize,
@@ -34,7 +32,6 @@ config! {
 
     /// How far apart neighbouring times are, in the same unit, above 0. Default: 1.
     step: f64 = 1.0,
-    /// Sets how far apart neighbouring times are.
     with_step;
 }
 

@@ -21,8 +21,6 @@ use crate::tensor::{cast, check_device, compute_dtype, dequantized, matrix};
 
 config! {
     /// The configuration of a [`Fox`].
-    ///
-    /// As data (JSON, TOML) `d_model`, `heads` and `layers` are required, and an unknown field is an error.
     pub struct FoxConfig {
         /// The width of a token's vector, a multiple of `heads`.
         d_model: usize,
@@ -38,7 +36,6 @@ config! {
     /// The initial weights of the gates. Default: N(0, 0.02), as in the authors' code. Their biases start at 0, so that
     /// half of what came before is forgotten at each token.
     init: Initializer = small(),
-    /// Sets the initial weights of the gates.
     with_init;
 
     /// How queries and keys are rotated besides. Default: not at all, with which the paper's models are best.

@@ -19,9 +19,6 @@ use crate::tensor::{cast, check_parameter, compute_dtype, dequantized};
 
 config! {
     /// The configuration of a [`Fope`].
-    ///
-    /// As data (JSON, TOML) only `d_head`, `heads` and `trained_len` are required, and an unknown field is an
-    /// error.
     pub struct FopeConfig {
         /// The width of a head, even and at least 4.
         d_head: usize,
@@ -38,25 +35,21 @@ config! {
 
     /// The wavelengths go from 2π to 2π · base; finite and greater than 1. Default: 10 000.
     base: f64 = DEFAULT_BASE,
-    /// Sets the base of the wavelengths, finite and greater than 1.
     with_base;
 
     /// Which columns make a pair. Default: halves, as in the code of the paper.
     layout: Layout = Layout::Halves,
-    /// Sets which columns make a pair.
     with_layout;
 
     /// How far the coefficients are from picking one frequency each, at least 0: the gain of a Xavier normal
     /// distribution. Default: 0.3. The paper has 0.3, 0.4 and 0.6 for models of 60, 180 and 1200 million
     /// parameters.
     gain: f64 = 0.3,
-    /// Sets how far the coefficients are from picking one frequency each, at least 0.
     with_gain;
 
     /// Whether the coefficients are trained. Default: false, as in the paper's models, where they keep the
     /// random values that they start with.
     learned: bool = false,
-    /// Sets whether the coefficients are trained.
     with_learned;
 }
 

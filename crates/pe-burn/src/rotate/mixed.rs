@@ -17,8 +17,6 @@ use crate::tensor::{cast, check_parameter, compute_dtype, dequantized};
 
 config! {
     /// The configuration of a [`MixedRotary`].
-    ///
-    /// As data (JSON, TOML) only `d_head` and `heads` are required, and an unknown field is an error.
     pub struct MixedRotaryConfig {
         /// The width of a head: even, and with two axes a multiple of 4.
         d_head: usize,
@@ -31,17 +29,14 @@ config! {
 
     /// The number of coordinates of a token, 1 or 2. With 1, positions are on a line. Default: 2.
     axes: usize = 2,
-    /// Sets the number of coordinates of a token, 1 or 2.
     with_axes;
 
     /// The base of the initial frequencies, finite and greater than 1. Default: 10, as for images.
     base: f64 = 10.0,
-    /// Sets the base of the initial frequencies.
     with_base;
 
     /// Which columns make a pair. Default: interleaved.
     layout: Layout = Layout::default(),
-    /// Sets which columns make a pair.
     with_layout;
 }
 

@@ -18,8 +18,6 @@ use crate::tensor::{cast, check_parameter, compute_dtype, dequantized, matrix, w
 
 config! {
     /// The configuration of a [`Pope`].
-    ///
-    /// As data (JSON, TOML) only `d_head` and `heads` are required, and an unknown field is an error.
     pub struct PopeConfig {
         /// The width of a head, at least 1. Every column turns on its own, so it may be odd.
         d_head: usize,
@@ -32,18 +30,15 @@ config! {
 
     /// The wavelengths go from 2π to nearly 2π · base; finite and greater than 1. Default: 10 000.
     base: f64 = DEFAULT_BASE,
-    /// Sets the base of the wavelengths, finite and greater than 1.
     with_base;
 
     /// How many rows the buffer has from the start. It grows when more are needed. Default: 5000.
     max_len: usize = DEFAULT_MAX_LEN,
-    /// Sets how many rows the buffer has from the start.
     with_max_len;
 
     /// The initial phases, in radians. Default: 0, with which the paper's models extrapolate best; its other choice is
     /// uniform from −2π to 0.
     init: Initializer = Initializer::Zeros,
-    /// Sets the initial phases.
     with_init;
 }
 

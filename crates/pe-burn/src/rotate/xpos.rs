@@ -25,8 +25,6 @@ const MAX_EXPONENT_F16: f64 = 9.0;
 
 config! {
     /// The configuration of an [`XPosPositionalEncoding`].
-    ///
-    /// As data (JSON, TOML) only `d_head` is required, and an unknown field is an error.
     pub struct XPosPositionalEncodingConfig {
         /// The width of a head, at least 2.
         d_head: usize,
@@ -35,26 +33,22 @@ config! {
     /// The paper's encoding for heads of width `d_head`; every option at its default.
     new;
 
-    /// The number of rows that the buffers start with; they grow when they are used past them.
+    /// The number of rows that the buffers start with, at least 1; they grow when they are used past them.
     /// Default: 5000.
     max_len: usize = DEFAULT_MAX_LEN,
-    /// Sets the number of rows that the buffers start with, at least 1.
     with_max_len;
 
     /// The wavelengths go from 2π to 2π · base; finite and greater than 1. Default: 10 000.
     base: f64 = DEFAULT_BASE,
-    /// Sets the base of the wavelengths, finite and greater than 1.
     with_base;
 
     /// Which columns make a pair. Default: interleaved.
     layout: Layout = Layout::default(),
-    /// Sets which columns make a pair.
     with_layout;
 
     /// The number of positions in which the fastest pairs decay to γ/(1 + γ) = 0.29; above 0.
     /// Default: 512.
     scale_base: f64 = 512.0,
-    /// Sets the number of positions in which the fastest pairs decay to 0.29.
     with_scale_base;
 
     /// The number of columns of a head that are rotated and decay, which are the first ones: even, from 2 to `d_head`; ζ and

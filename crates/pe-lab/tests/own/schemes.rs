@@ -3,7 +3,7 @@
 use burn::config::Config;
 use burn::module::{Initializer, Module, Param};
 use burn::nn::{Linear, LinearConfig};
-use burn::tensor::activation::{log_sigmoid, softplus};
+use burn::tensor::activation::log_sigmoid;
 use burn::tensor::{Bool, Device, Tensor};
 use pe_burn::{
     Bias, Embed, ForgetGate, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig,
@@ -22,7 +22,7 @@ pub fn added_to(lab: Lab) -> Lab {
     )
     .scheme(
         "flip",
-        "the second half of every query and key changes its sign at odd positions",
+        "queries and keys are doubled, and the second copy changes its sign at odd positions",
         |_| Ok(FlipConfig::new()),
     )
     .scheme(
@@ -34,11 +34,6 @@ pub fn added_to(lab: Lab) -> Lab {
         "own_fox",
         "each token forgets what came before it, by a gate from its hidden state",
         |sizes| Ok(FoxConfig::new(sizes.d_model, sizes.heads, sizes.layers)),
-    )
-    .scheme(
-        "own_pope",
-        "magnitudes of queries and keys, turned by position",
-        |sizes| Ok(PopeConfig::new(sizes.d_head())),
     )
     .scheme("broken", "fails as its setting says", |_| {
         Ok(BrokenConfig::new())
@@ -106,7 +101,7 @@ impl Bias for Slope {
     }
 }
 
-/// A rotation that knows Burn's operations alone.
+/// A rotation that knows Burn's operations alone, and makes queries and keys twice as wide.
 #[derive(Config, Debug)]
 pub struct FlipConfig {}
 
@@ -128,6 +123,10 @@ impl Positional for Flip {
 }
 
 impl Rotate for Flip {
+    fn width(&self, d_head: usize) -> usize {
+        2 * d_head
+    }
+
     fn try_rotate_sides(
         &self,
         queries: Option<(Tensor<4>, &Positions)>,
@@ -135,7 +134,7 @@ impl Rotate for Flip {
     ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
         let side = |side: Option<(Tensor<4>, &Positions)>| {
             side.map(|(x, positions)| {
-                let [_, _, seq, d_head] = x.dims();
+                let [_, _, seq, _] = x.dims();
                 let rows = positions.to_rows(seq)?;
                 let signs: Vec<f32> = rows[0]
                     .iter()
@@ -143,12 +142,7 @@ impl Rotate for Flip {
                     .collect();
                 let signs =
                     Tensor::<1>::from_floats(&signs[..], &x.device()).reshape([1, 1, seq, 1]);
-                let half = d_head / 2;
-                let (first, second) = (
-                    x.clone().narrow(3, 0, half),
-                    x.narrow(3, half, d_head - half),
-                );
-                Ok(Tensor::cat(vec![first, second * signs], 3))
+                Ok(Tensor::cat(vec![x.clone(), x * signs], 3))
             })
             .transpose()
         };
@@ -235,75 +229,6 @@ impl Positional for Fox {
 impl ForgetGate for Fox {
     fn try_log_gates(&self, layer: usize, x: Tensor<3>) -> Result<Tensor<3>, PositionError> {
         Ok(log_sigmoid(self.gates[layer].forward(x)).swap_dims(1, 2))
-    }
-}
-
-/// PoPE (Gopalakrishnan et al. 2025): the magnitude of each column turns by its own angle, so that queries and keys have
-/// two columns for each.
-#[derive(Config, Debug)]
-pub struct PopeConfig {
-    d_head: usize,
-    #[config(default = 10000.0)]
-    base: f64,
-}
-
-#[derive(Module, Debug)]
-pub struct Pope {
-    d_head: usize,
-    base: f64,
-}
-
-impl SchemeConfig for PopeConfig {
-    type Scheme = Pope;
-
-    fn init(&self, _: &Device) -> Result<Pope, PositionError> {
-        Ok(Pope {
-            d_head: self.d_head,
-            base: self.base,
-        })
-    }
-}
-
-impl Positional for Pope {
-    fn as_rotate(&self) -> Option<&dyn Rotate> {
-        Some(self)
-    }
-}
-
-impl Rotate for Pope {
-    fn width(&self, d_head: usize) -> usize {
-        2 * d_head
-    }
-
-    fn try_rotate_sides(
-        &self,
-        queries: Option<(Tensor<4>, &Positions)>,
-        keys: Option<(Tensor<4>, &Positions)>,
-    ) -> Result<[Option<Tensor<4>>; 2], PositionError> {
-        let side = |side: Option<(Tensor<4>, &Positions)>| {
-            side.map(|(x, positions)| {
-                let [_, _, seq, _] = x.dims();
-                let ids = positions.to_rows(seq)?;
-                let frequency =
-                    |column: usize| self.base.powf(-(column as f64) / self.d_head as f64);
-                let angles = ids[0].iter().flat_map(|id| {
-                    (0..self.d_head).map(move |column| (*id as f64 * frequency(column)) as f32)
-                });
-                let angles: Vec<f32> = angles.collect();
-                let angles = Tensor::<1>::from_floats(&angles[..], &x.device());
-                let angles = angles.reshape([1, 1, seq, self.d_head]);
-                let magnitude = softplus(x, 1.0);
-                Ok(Tensor::cat(
-                    vec![
-                        magnitude.clone() * angles.clone().cos(),
-                        magnitude * angles.sin(),
-                    ],
-                    3,
-                ))
-            })
-            .transpose()
-        };
-        Ok([side(queries)?, side(keys)?])
     }
 }
 

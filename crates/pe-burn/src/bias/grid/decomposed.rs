@@ -23,8 +23,6 @@ use crate::tensor::{dequantized, indices_in, matrix};
 
 config! {
     /// The configuration of a [`DecomposedRelativeBias`].
-    ///
-    /// As data (JSON, TOML) `d_head` and `window` are required, and an unknown field is an error.
     pub struct DecomposedRelativeBiasConfig {
         /// The width of a head, at least 1.
         d_head: usize,
@@ -38,7 +36,6 @@ config! {
 
     /// The initial vectors. Default: zeros, as in SAM.
     init: Initializer = zeros(),
-    /// Sets the initial vectors.
     with_init;
 }
 

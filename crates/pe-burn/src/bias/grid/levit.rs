@@ -15,8 +15,6 @@ use crate::error::PositionError;
 
 config! {
     /// The configuration of a [`LevitRelativeBias`].
-    ///
-    /// As data (JSON, TOML) `heads` and `window` are required, and an unknown field is an error.
     pub struct LevitRelativeBiasConfig {
         /// The number of heads, at least 1.
         heads: usize,
@@ -31,12 +29,10 @@ config! {
     /// halve the image. Query (y, x) is then at row `stride · y` and column `stride · x` of the keys'
     /// grid. Default: 1.
     stride: usize = 1,
-    /// Sets how many times as coarse the grid of the queries is.
     with_stride;
 
     /// The initial biases. Default: zeros, as in LeViT.
     init: Initializer = zeros(),
-    /// Sets the initial biases.
     with_init;
 }
 

@@ -15,8 +15,6 @@ use crate::error::PositionError;
 
 config! {
     /// The configuration of a [`SwinRelativeBias`].
-    ///
-    /// As data (JSON, TOML) `heads` and `window` are required, and an unknown field is an error.
     pub struct SwinRelativeBiasConfig {
         /// The number of heads, at least 1.
         heads: usize,
@@ -29,7 +27,6 @@ config! {
 
     /// The initial biases. Default: N(0, 0.02).
     init: Initializer = small(),
-    /// Sets the initial biases.
     with_init;
 }
 

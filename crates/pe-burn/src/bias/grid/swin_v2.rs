@@ -26,8 +26,6 @@ use crate::tensor::dequantized;
 
 config! {
     /// The configuration of a [`SwinV2RelativeBias`].
-    ///
-    /// As data (JSON, TOML) `heads` and `window` are required, and an unknown field is an error.
     pub struct SwinV2RelativeBiasConfig {
         /// The number of heads, at least 1.
         heads: usize,
@@ -47,7 +45,6 @@ config! {
 
     /// The hidden width of the network, at least 1. Default: 512.
     hidden: usize = 512,
-    /// Sets the hidden width of the network.
     with_hidden;
 }
 

@@ -22,8 +22,6 @@ use crate::tensor::{cast, dequantized};
 
 config! {
     /// The configuration of a [`PositionalEncodingGenerator`].
-    ///
-    /// As data (JSON, TOML) only `d_model` is required, and an unknown field is an error.
     pub struct PositionalEncodingGeneratorConfig {
         /// The width of the embeddings, at least 1.
         d_model: usize,
@@ -34,7 +32,6 @@ config! {
 
     /// The height and the width of what the convolution sees, an odd number. Default: 3.
     kernel: usize = 3,
-    /// Sets the height and the width of what the convolution sees.
     with_kernel;
 }
 

@@ -28,8 +28,6 @@ const NEEDS: &str =
 
 config! {
     /// The configuration of a [`Wav2Vec2PositionalConv`].
-    ///
-    /// As data (JSON, TOML) only `d_model` is required, and an unknown field is an error.
     pub struct Wav2Vec2PositionalConvConfig {
         /// The width of the embeddings, a multiple of `groups`.
         d_model: usize,
@@ -40,12 +38,10 @@ config! {
 
     /// The number of tokens that the convolution sees, at least 1. Default: 128.
     kernel: usize = 128,
-    /// Sets the number of tokens that the convolution sees.
     with_kernel;
 
     /// The number of groups of columns that do not see each other, at least 1. Default: 16.
     groups: usize = 16,
-    /// Sets the number of groups of columns.
     with_groups;
 }
 

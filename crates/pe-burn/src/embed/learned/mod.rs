@@ -45,9 +45,6 @@ impl Default for TableInit {
 
 config! {
     /// The configuration of a [`LearnedPositionalEmbedding`].
-    ///
-    /// As data (JSON, TOML) only `d_model` and `max_len` are required, and an unknown field is an
-    /// error.
     pub struct LearnedPositionalEmbeddingConfig {
         /// The width of the embeddings, at least 1.
         d_model: usize,
@@ -67,12 +64,10 @@ config! {
 
     /// The probability, in `[0, 1)`, of zeroing an entry of the sum in training. Default: 0.
     dropout: f64 = 0.0,
-    /// Sets the dropout probability, in `[0, 1)`.
     with_dropout;
 
     /// The factor of the input. Default: none.
     input_scale: InputScale = InputScale::default(),
-    /// Sets the factor of the input.
     with_input_scale;
 
     /// The row that padded tokens use. Default: none; they use the row of position 0.
@@ -81,7 +76,6 @@ config! {
     /// uses row `padding_index + 1 + p`. The table has `max_len + padding_index + 1` rows, of which
     /// those before the padding row are never used.
     padding_index: Option<usize> = None,
-    /// Sets the row that padded tokens use.
     with_padding_index: usize;
 }
 

@@ -43,8 +43,6 @@ pub enum LengthLimit {
 
 config! {
     /// The configuration of a [`SinusoidalPositionalEncoding`](super::SinusoidalPositionalEncoding).
-    ///
-    /// As data (JSON, TOML) only `d_model` is required, and an unknown field is an error.
     pub struct SinusoidalPositionalEncodingConfig {
         /// The width of the embeddings, at least 1. Odd is fine: the last cosine is left out.
         d_model: usize,
@@ -53,10 +51,9 @@ config! {
     /// The paper's encoding for embeddings of width `d_model`; every option at its default.
     new;
 
-    /// The number of rows that the buffer starts with; it grows when it is used past them. Default:
-    /// 5000.
+    /// The number of rows that the buffer starts with, at least 1; it grows when it is used past them.
+    /// Default: 5000.
     max_len: usize = DEFAULT_MAX_LEN,
-    /// Sets the number of rows that the buffer starts with, at least 1.
     with_max_len;
 
     /// The formula of the frequencies: the paper's with any base, that of another library (to use
@@ -86,22 +83,18 @@ config! {
 
     /// The probability, in `[0, 1)`, of zeroing an entry of the sum in training. Default: 0.
     dropout: f64 = 0.0,
-    /// Sets the dropout probability, in `[0, 1)`.
     with_dropout;
 
     /// The factor of the input. Default: none.
     input_scale: InputScale = InputScale::default(),
-    /// Sets the factor of the input.
     with_input_scale;
 
     /// The factor of the encoding. Default: `Gain::Fixed(1.0)`.
     gain: Gain = Gain::default(),
-    /// Sets the factor of the encoding.
     with_gain;
 
     /// Whether positions from `max_len` on are encoded or refused. Default: encoded.
     length_limit: LengthLimit = LengthLimit::default(),
-    /// Sets what happens at positions from `max_len` on.
     with_length_limit;
 }
 

@@ -60,13 +60,13 @@ fn the_base_and_the_layout_are_those_of_the_configuration() {
 #[test]
 fn the_input_is_multiplied_by_its_scale() {
     let device = Device::flex();
-    let x = random([2, 5, 16], &device);
+    let x = random([2, 5, 12], &device);
     for (scale, factor) in [
         (InputScale::None, 1.0),
-        (InputScale::SqrtDModel, 4.0),
+        (InputScale::SqrtDModel, 12_f64.sqrt()),
         (InputScale::Factor(-0.5), -0.5),
     ] {
-        let pe = SinusoidalPositionalEncodingConfig::new(16)
+        let pe = SinusoidalPositionalEncodingConfig::new(12)
             .with_input_scale(scale)
             .init(&device);
         let expected = x.clone() * factor + pe.encode(&Positions::default(), 5).unwrap();

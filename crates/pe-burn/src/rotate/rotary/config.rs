@@ -15,8 +15,6 @@ use crate::spectrum::{DEFAULT_BASE, Spectrum};
 
 config! {
     /// The configuration of RoPE, a [`RotaryPositionalEncoding`](super::RotaryPositionalEncoding).
-    ///
-    /// As data (JSON, TOML) only `d_head` is required, and an unknown field is an error.
     pub struct RotaryPositionalEncodingConfig {
         /// The width of a head, at least 2.
         d_head: usize,
@@ -25,15 +23,13 @@ config! {
     /// The paper's rotation for heads of width `d_head`; every option at its default.
     new;
 
-    /// The number of rows that the buffer starts with; it grows when it is used past them. Default:
-    /// 5000.
+    /// The number of rows that the buffer starts with, at least 1; it grows when it is used past them.
+    /// Default: 5000.
     max_len: usize = DEFAULT_MAX_LEN,
-    /// Sets the number of rows that the buffer starts with, at least 1.
     with_max_len;
 
     /// The wavelengths go from 2π to 2π · base; finite and greater than 1. Default: 10 000.
     base: f64 = DEFAULT_BASE,
-    /// Sets the base of the wavelengths, finite and greater than 1.
     with_base;
 
     /// Which columns make a pair. Default: interleaved.
@@ -47,7 +43,6 @@ config! {
     /// The number of columns of a head that are rotated, which are the first ones: even, from 2 to
     /// `d_head`. Default: all of them, for which `d_head` must be even.
     rotary_dim: Option<usize> = None,
-    /// Sets the number of columns of a head that are rotated.
     with_rotary_dim: usize;
 
     /// The scaling of the frequencies for longer inputs. Default: none.
