@@ -1,9 +1,8 @@
 //! What was found in labelled rows, in lines for a person.
 
-use super::epochs::once_through;
 use super::error::Problem;
 use super::limits::MAX_VOCABULARY;
-use super::quote::{grouped, shorten};
+use super::quote::{grouped, once_through, shorten};
 use super::rows::{Rows, shown};
 use super::split::{Bin, Split};
 use super::target::Target;

@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 
 use super::alike::Alike;
 use super::describe::{UNKNOWN, check_unknown, describe, tested};
-use super::epochs::{Epochs, steps};
 use super::error::Problem;
 use super::measured::{Measured, Scale};
 use super::numbers;
@@ -28,7 +27,9 @@ use super::target::Target;
 use super::times::{Times, Unit};
 use super::vocabulary::{check_answers, vocabulary};
 use crate::task::floor::most_frequent_share;
-use crate::task::{Answer, Generation, Input, Measure, Prompted, Readout, Sample, Task, TestRows};
+use crate::task::{
+    Answer, Epochs, Generation, Input, Measure, Prompted, Readout, Sample, Task, TestRows, steps,
+};
 use apart::{apart, key};
 
 /// Predict the label of a sequence, from the mean over all its tokens.
@@ -200,7 +201,7 @@ impl Labelled {
             },
             values: values.unwrap_or_default(),
             source: format!("{file}, {} rows", grouped(sequences.count())),
-            epochs: Epochs::over(train.len()),
+            epochs: Epochs::over(train.len(), "data/train"),
             vocabulary: HashMap::new(),
             kind: TokenKind::Words,
             apart: None,

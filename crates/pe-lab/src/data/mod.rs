@@ -35,7 +35,6 @@ mod columnar;
 mod csv;
 mod dates;
 mod describe;
-mod epochs;
 mod error;
 mod fasta;
 mod folders;

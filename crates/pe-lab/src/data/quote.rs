@@ -1,5 +1,7 @@
 //! Numbers and values as a message quotes them.
 
+use crate::task::USUAL_BATCH;
+
 /// A message has this many characters of a value.
 const KEPT: usize = 40;
 
@@ -15,6 +17,14 @@ pub(super) fn counted(number: usize, noun: &str) -> String {
         grouped(number),
         if number == 1 { "" } else { "s" }
     )
+}
+
+/// How many steps an epoch has, in words.
+pub(super) fn once_through(samples: usize, what: &str) -> String {
+    let steps = samples.div_ceil(USUAL_BATCH);
+    let go = if steps == 1 { "goes" } else { "go" };
+    let steps = counted(steps, "step");
+    format!("in batches of {USUAL_BATCH}, {steps} {go} once through the {what} to train on")
 }
 
 /// A text as one word of a shell.

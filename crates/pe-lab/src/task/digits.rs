@@ -1,12 +1,12 @@
 //! `digits`: read a handwritten digit pixel by pixel. Real data.
 
-use std::io::Read;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-use flate2::read::GzDecoder;
 use pe_burn::Grid;
 
+use super::embedded::embedded;
+use super::epochs::{Epochs, steps};
 use super::floor::most_frequent_share;
 use super::{Answer, Readout, Sample, Task, TestRows};
 use crate::rng::{generator, permutation};
@@ -17,8 +17,6 @@ const PIXELS: usize = SIDE * SIDE;
 const INTENSITIES: usize = 17;
 const CLASSES: usize = 10;
 const HELD_OUT: usize = 397;
-const EPOCHS: usize = 10;
-const USUAL_BATCH: usize = 64;
 
 /// Which of ten digits an 8×8 image shows, read as a sequence of 64 tokens, row by row, from a
 /// vocabulary of 17 intensities. The answer is read from the mean over all tokens.
@@ -38,18 +36,20 @@ pub struct Digits;
 
 struct Split {
     train: Vec<Sample>,
+    epochs: Epochs,
     held_out: Vec<Sample>,
 }
 
 static SPLIT: LazyLock<Split> = LazyLock::new(|| {
-    let mut text = String::new();
-    GzDecoder::new(FILE)
-        .read_to_string(&mut text)
-        .expect("the embedded digits are gzip");
+    let text = embedded(FILE);
     let samples = parse(&text).expect("the embedded digits are well formed");
-    let [train, held_out] =
-        split_digits(samples.len()).map(|of| of.into_iter().map(|i| samples[i].clone()).collect());
-    Split { train, held_out }
+    let [train, held_out] = split_digits(samples.len())
+        .map(|of| -> Vec<Sample> { of.into_iter().map(|i| samples[i].clone()).collect() });
+    Split {
+        epochs: Epochs::over(train.len(), "digits/train"),
+        train,
+        held_out,
+    }
 });
 
 /// The images that are trained on, and those that are held out for the test.
@@ -118,23 +118,8 @@ impl Task for Digits {
     }
 
     fn train_batch(&self, seed: u64, step: usize, size: usize) -> Vec<Sample> {
-        let train = &SPLIT.train;
-        let mut shuffled = None;
-        (step * size..(step + 1) * size)
-            .map(|drawn| {
-                let epoch = drawn / train.len();
-                let order = match shuffled.take() {
-                    Some((of, order)) if of == epoch => order,
-                    _ => permutation(
-                        train.len(),
-                        &mut generator("digits/train", seed, epoch as u64),
-                    ),
-                };
-                let sample = train[order[drawn % train.len()]].clone();
-                shuffled = Some((epoch, order));
-                sample
-            })
-            .collect()
+        let batch = SPLIT.epochs.batch(seed, step, size);
+        batch.map(|nth| SPLIT.train[nth].clone()).collect()
     }
 
     fn test_set(&self, length: usize) -> Vec<Sample> {
@@ -166,7 +151,7 @@ impl Task for Digits {
     }
 
     fn steps(&self) -> usize {
-        (SPLIT.train.len() * EPOCHS).div_ceil(USUAL_BATCH)
+        steps(SPLIT.train.len())
     }
 }
 
@@ -176,8 +161,7 @@ mod tests {
 
     #[test]
     fn the_first_image_is_the_published_zero() {
-        let mut text = String::new();
-        GzDecoder::new(FILE).read_to_string(&mut text).unwrap();
+        let text = embedded(FILE);
         let samples = parse(&text).unwrap();
         assert_eq!(samples.len(), 1797);
         assert_eq!(samples[0].input.tokens()[..8], [0, 0, 5, 13, 9, 1, 0, 0]);

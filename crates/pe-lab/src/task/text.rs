@@ -1,11 +1,9 @@
 //! `text`: a novel, character by character. Real data.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use flate2::read::GzDecoder;
-
+use super::embedded::embedded;
 use super::{About, Alphabet, NextToken, Stream, Task, TooShort};
 
 const FILE: &[u8] = include_bytes!("../../data/pride_and_prejudice.txt.gz");
@@ -15,10 +13,7 @@ const NAME: &str = "text";
 
 /// The characters of the novel, and the novel as their numbers.
 static NOVEL: LazyLock<(Vec<char>, Vec<u32>)> = LazyLock::new(|| {
-    let mut text = String::new();
-    GzDecoder::new(FILE)
-        .read_to_string(&mut text)
-        .expect("the embedded novel is gzip");
+    let text = embedded(FILE);
     let known: BTreeSet<char> = text.chars().collect();
     let known: Vec<char> = known.into_iter().collect();
     let number = |character| known.binary_search(&character).unwrap_or(known.len()) as u32;

@@ -25,13 +25,12 @@ pub(super) use predict::to_predict;
 pub(super) use task::Images;
 
 use super::describe::{FEW, counted};
-use super::epochs::once_through;
 use super::error::{BadImage, Problem, refuse};
 use super::folders::{self, Bad, Folder, Found, check_folders, kept_name, left_out, most_private};
 use super::format::Format;
 use super::limits::MIN_ROWS;
 use super::open::open_bytes;
-use super::quote::{grouped, shorten};
+use super::quote::{grouped, once_through, shorten};
 use super::reading::Reading;
 use super::spec::{DataSpec, FileSpec, Source};
 use super::task::{DataTask, Made};

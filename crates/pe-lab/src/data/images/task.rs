@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use pe_burn::Grid;
 
-use super::super::epochs::{Epochs, steps};
 use super::super::limits::NAME;
 use super::super::quote::grouped;
 use super::pack::{Contents, Pack};
 use super::size::Size;
 use crate::task::floor::most_frequent_share;
-use crate::task::{Answer, Input, Readout, Sample, Task, TestRows};
+use crate::task::{Answer, Epochs, Input, Readout, Sample, Task, TestRows, steps};
 
 /// Predict the class of an image, from the mean over all its patches.
 ///
@@ -37,7 +36,7 @@ impl Images {
         Self {
             scale: scale(&pack),
             name: NAME,
-            epochs: Epochs::over(contents.train.len()),
+            epochs: Epochs::over(contents.train.len(), "data/train"),
             about: format!(
                 "your images: which of {} classes an image is of",
                 grouped(contents.labels.len())

@@ -1,21 +1,15 @@
 //! `co2`: a real series with a trend and a season.
 
-use std::io::Read;
 use std::sync::{Arc, LazyLock};
-
-use flate2::read::GzDecoder;
 
 use super::super::reading::Reading;
 use super::{Form, Series};
-use crate::task::Task;
+use crate::task::{Task, embedded};
 
 const FILE: &[u8] = include_bytes!("../../../data/co2.csv.gz");
 
 static CO2: LazyLock<Arc<Series>> = LazyLock::new(|| {
-    let mut text = String::new();
-    GzDecoder::new(FILE)
-        .read_to_string(&mut text)
-        .expect("the embedded series is gzip");
+    let text = embedded(FILE);
     let reading = Reading {
         target: Some("average".into()),
         time: Some("month".into()),
@@ -67,8 +61,7 @@ mod tests {
 
     #[test]
     fn it_is_the_file_beside_it_with_its_months_as_times() {
-        let mut text = String::new();
-        GzDecoder::new(FILE).read_to_string(&mut text).unwrap();
+        let text = embedded(FILE);
         assert!(text == CSV, "co2.csv.gz holds co2.csv");
         let task = co2();
         assert_eq!((task.name(), task.vector_width()), ("co2", Some(1)));

@@ -4,7 +4,6 @@ use std::ops::{Range, RangeInclusive};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::epochs::steps;
 use super::super::limits::NAME;
 use super::super::numbers::{or_one, standard};
 use super::super::prediction::open_answer;
@@ -13,7 +12,9 @@ use super::super::times::{middle, steps_of};
 use super::table::{Table, Target};
 use crate::rng::{RngExt, generator};
 use crate::task::floor::most_frequent_share;
-use crate::task::{Answer, Forecast, Input, Measure, Readout, Sample, Task, TestRows, Windows};
+use crate::task::{
+    Answer, Forecast, Input, Measure, Readout, Sample, Task, TestRows, Windows, steps,
+};
 
 /// The fewest steps of a training, unless a flag says otherwise. After 150 steps a forecast of `co2.csv` still
 /// improved.

@@ -2,16 +2,17 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::quote::counted;
 use crate::rng::{generator, permutation};
 
 const EPOCHS: usize = 10;
 /// The batch size that the number of steps is made for.
-const USUAL_BATCH: usize = 64;
+pub(crate) const USUAL_BATCH: usize = 64;
 
 /// Epochs over a number of samples, each in a new order.
 #[derive(Debug)]
-pub(super) struct Epochs {
+pub(crate) struct Epochs {
+    /// Names the stream of random numbers, so that no other draws from it.
+    purpose: &'static str,
     samples: usize,
     /// It is kept because the next batch needs it again.
     kept: Mutex<Option<Order>>,
@@ -21,9 +22,12 @@ pub(super) struct Epochs {
 type Order = (u64, usize, Arc<Vec<usize>>);
 
 impl Epochs {
-    pub fn over(samples: usize) -> Self {
-        let kept = Mutex::new(None);
-        Self { samples, kept }
+    pub fn over(samples: usize, purpose: &'static str) -> Self {
+        Self {
+            purpose,
+            samples,
+            kept: Mutex::new(None),
+        }
     }
 
     /// The samples of batch number `step` of a seed.
@@ -42,23 +46,15 @@ impl Epochs {
         {
             return order.clone();
         }
-        let mut rng = generator("data/train", seed, epoch as u64);
+        let mut rng = generator(self.purpose, seed, epoch as u64);
         let order = Arc::new(permutation(self.samples, &mut rng));
         *kept = Some((seed, epoch, order.clone()));
         order
     }
 }
 
-/// How many steps an epoch has, in words.
-pub(super) fn once_through(samples: usize, what: &str) -> String {
-    let steps = samples.div_ceil(USUAL_BATCH);
-    let go = if steps == 1 { "goes" } else { "go" };
-    let steps = counted(steps, "step");
-    format!("in batches of {USUAL_BATCH}, {steps} {go} once through the {what} to train on")
-}
-
 /// Ten epochs in batches of 64, but at least 200 steps, so that a small file gets enough training, and at
 /// most 3,000, so that a large file does not take forever.
-pub(super) fn steps(samples: usize) -> usize {
+pub(crate) fn steps(samples: usize) -> usize {
     (samples * EPOCHS).div_ceil(USUAL_BATCH).clamp(200, 3000)
 }
