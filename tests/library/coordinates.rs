@@ -8,10 +8,10 @@ use pe_burn::coordinates::{Normalization, Part};
 use pe_burn::rotary::MixedRotaryConfig;
 use pe_burn::scaling::Dynamic;
 use pe_burn::{
-    AlibiConfig, AlibiShape, Axes, Bias, Coordinates, Embed, FireConfig, Grid, KerpleConfig,
-    Layout, LearnedPositionalEmbeddingConfig, Positions, RotaryPositionalEncodingConfig, Rotate,
-    SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig, XPosPositionalEncodingConfig,
-    convert_heads,
+    AlibiConfig, AlibiShape, Axes, Bias, Coordinates, Embed, FireConfig, Formula, Grid,
+    KerpleConfig, Layout, LearnedPositionalEmbeddingConfig, Positions,
+    RotaryPositionalEncodingConfig, Rotate, SinusoidalPositionalEncodingConfig,
+    T5RelativeBiasConfig, XPosPositionalEncodingConfig, convert_heads,
 };
 use pe_models::HfConfig;
 use pe_tests::devices;
@@ -367,6 +367,22 @@ fn a_grid_and_its_coordinates_are_the_same() {
             assert!((f64::from(*entry) - expected).abs() < 3e-8, "{token} {i}");
         }
     }
+    let own_base = Axes::new([Axis::new(0).with_base(100.0), Axis::new(1)]);
+    let config_of = |formula| {
+        config
+            .clone()
+            .with_formula(formula)
+            .with_axes(own_base.clone())
+    };
+    assert!(
+        config_of(Formula::Paper { base: 50.0 })
+            .try_init(&device)
+            .is_ok()
+    );
+    assert_eq!(
+        refusal(config_of(Formula::Marian {}).try_init(&device)),
+        "an axis has the base 100, which goes with the paper's formula alone, and not with Marian"
+    );
     let message = refusal(config.with_axes(Axes::mrope([3, 3, 2])).try_init(&device));
     assert!(message.starts_with("the axes of a sinusoid have their columns in a row"));
 }

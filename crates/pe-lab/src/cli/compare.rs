@@ -254,7 +254,9 @@ impl CompareArgs {
     fn jobs(&self, spec: &StudySpec, trials: usize) -> Result<(usize, String), LabError> {
         let cores = cores();
         Ok(match (self.jobs, device::lookup(&spec.device)?.kind) {
-            (Some(0), _) => return Err(LabError::Usage("--jobs must be at least 1".into())),
+            (Some(0), _) => {
+                return Err(LabError::Usage("--jobs is 0; it must be at least 1".into()));
+            }
             (Some(jobs), _) if jobs > trials => (trials, "there are no more trials".to_string()),
             (Some(jobs), _) => (jobs, "as asked".to_string()),
             (None, Kind::Cpu) => (cores.min(trials), format!("one for each of {cores} cores")),

@@ -163,6 +163,12 @@ impl<'a> Layout<'a> {
     fn find_tokens(&self, reading: &Reading) -> Result<(Vec<usize>, TokenKind), Problem> {
         let (names, columns) = (&self.sheet.names, &self.sheet.columns);
         let others: Vec<usize> = (0..names.len()).filter(|of| self.is_token(*of)).collect();
+        if let ([], Some(group)) = (&others[..], self.group) {
+            return Err(Problem::Reading(format!(
+                "--group names {}, and beside it and the label there is no column of tokens",
+                shorten(&names[group])
+            )));
+        }
         if let ([], Some(label)) = (&others[..], self.label) {
             return Err(Problem::Other(format!(
                 "has no column beside {}; the tokens are in all the other columns. If the columns are not separated by \

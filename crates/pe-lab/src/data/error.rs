@@ -118,11 +118,13 @@ impl Problem {
     /// The same of a file that is read as a study's was: no flag of `compare` can change how that is done.
     pub fn of_another_file(self) -> Self {
         match self {
-            Self::Lines { count, shown, .. } => Self::Lines {
-                count,
-                shown,
-                can_skip: false,
-            },
+            Self::Lines { count, shown, .. } => {
+                let them = if count == 1 { "it" } else { "them" };
+                Self::Other(format!(
+                    "{}\nAll that the file holds is predicted: mend {them}, or take {them} out of it",
+                    bad_lines(count, &shown, false)
+                ))
+            }
             Self::NoColumn { name, columns, .. } => Self::Other(format!(
                 "has no column {}, which the study reads; its columns are {columns}",
                 shorten(&name)

@@ -1,5 +1,6 @@
 //! Other files, read as those of a study were, for its best model to predict.
 
+use std::fs::{self, File};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use super::quote::{grouped, shorten};
 use super::reading::{Reading, TokenKind};
 use super::rows::{Collector, Labels, Row, Rows, UNLABELLED};
 use super::sheet::Form;
+use super::spec::digest_and_size;
 use super::task::{DataTask, Made};
 use super::texts::{self, Part};
 use super::{images, series};
@@ -31,6 +33,23 @@ impl DataTask {
     ///
     /// A [`DataError`] says what is wrong with the file, or that this data is a text.
     pub fn to_predict(&self, task: &str, file: &Path) -> Result<ToPredict, DataError> {
+        let mut found = self.found_in(task, file)?;
+        if self.is_own(file) {
+            found.notes.push("this is the file of the study: the model has seen most of it in training, so it predicts it better than others".into());
+        }
+        Ok(found)
+    }
+
+    /// Whether it has the same bytes as the data of the study.
+    fn is_own(&self, file: &Path) -> bool {
+        let size = fs::metadata(file).map(|of| of.len());
+        size.is_ok_and(|size| size == self.spec.bytes)
+            && File::open(file)
+                .and_then(digest_and_size)
+                .is_ok_and(|(sha256, _)| sha256 == self.spec.sha256)
+    }
+
+    fn found_in(&self, task: &str, file: &Path) -> Result<ToPredict, DataError> {
         match &self.made {
             Made::Rows(tasks) => {
                 let known = tasks.iter().find(|known| known.name() == task);
@@ -63,25 +82,28 @@ impl DataTask {
 
     /// How the rows of another file are read: from the columns of the same names.
     fn reading_of_others(&self) -> Result<Reading, Problem> {
-        let (file, reading) = (&self.source.file, &self.spec.reading);
-        let reading = Reading {
+        let file = &self.source.file;
+        let own = Reading {
             skip_bad: 0,
-            // Groups say how a study divides its rows; to predict, nothing is divided.
+            ..self.spec.reading.clone()
+        };
+        // Groups say how a study divides its rows; to predict, nothing is divided.
+        let reading = Reading {
             group: None,
-            ..reading.clone()
+            ..own.clone()
         };
         match self.spec.format {
             Format::Csv | Format::JsonLines if reading.id.is_some() => {
-                let (_, _, text) = open(&self.source.entry(file), &reading)?;
-                let columns = series::channels_of(&text, &reading, Form::of(file, &text))?;
+                let (_, _, text) = open(&self.source.entry(file), &own)?;
+                let columns = series::channels_of(&text, &own, Form::of(file, &text))?;
                 Ok(Reading {
                     columns: Some(columns),
                     ..reading
                 })
             }
             Format::Csv => {
-                let (_, _, text) = open(&self.source.entry(file), &reading)?;
-                let (columns, kind) = csv::token_columns(&text, &reading, delimiter(file))?;
+                let (_, _, text) = open(&self.source.entry(file), &own)?;
+                let (columns, kind) = csv::token_columns(&text, &own, delimiter(file))?;
                 Ok(Reading {
                     text: None,
                     columns: Some(columns),
@@ -145,7 +167,7 @@ fn of_file(
 fn of_texts(path: &Path, reading: &Reading, labels: &[String]) -> Result<Found, Problem> {
     let part = Part::to_predict(path, labels)?;
     let mut rows = Collector::new(reading, Labels::IfAny);
-    let notes = part.rows(&mut rows)?;
+    let notes = part.rows(&mut rows).map_err(Problem::of_another_file)?;
     let (names, about) = (part.names(), "file");
     let rows = Rows {
         names,

@@ -212,7 +212,7 @@ impl Part {
             ([], 0) => Err(Problem::Other("holds no file; it takes .txt files".into())),
             ([], _) => Ok(part),
             ([first, ..], _) => Err(Problem::Other(format!(
-                "{} of {} files cannot be used, such as {first}; take them away, or name the others",
+                "{} of {} files cannot be used, such as {first}; take them away",
                 grouped(bad.all.len()),
                 grouped(files.len())
             ))),

@@ -51,13 +51,15 @@ pub(super) fn middle(steps: &[f64]) -> f64 {
 pub(super) fn as_positions(name: &str, counted: &str, clock: Clock, steps: &[f64]) -> [String; 2] {
     let steps = match steps {
         [] => String::new(),
-        [first, .., last] if first != last => format!(
-            "{} (the shortest {}, the longest {})",
-            clock.step(middle(steps)),
-            clock.step(*first),
-            clock.step(*last)
-        ),
-        [step, ..] => format!("each of {}", clock.step(*step)),
+        [first, .., last] => {
+            let [middle, first, last] = [middle(steps), *first, *last].map(|of| clock.step(of));
+            // Equal steps differ by rounding.
+            match first == last {
+                true => format!("each of {middle}"),
+                false => format!("{middle} (the shortest {first}, the longest {last})"),
+            }
+        }
+        [step] => format!("each of {}", clock.step(*step)),
     };
     [
         format!(

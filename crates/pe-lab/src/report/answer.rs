@@ -23,7 +23,7 @@ pub enum Answer {
         fewest: usize,
         /// As many show a clear difference.
         enough: usize,
-        /// The scheme with the highest mean, if it has learned anything.
+        /// The scheme with the highest mean, if it has learned anything and no other has the same.
         highest: Option<(String, Achieved)>,
     },
     /// Nothing is claimed before the first planned look, at so many seeds.
@@ -52,6 +52,8 @@ pub struct Positions {
     pub without: Achieved,
     /// The score of the leader.
     pub with: Achieved,
+    /// Where the two are level: the tasks that no scheme has learned, of which that says nothing.
+    pub unlearned: Vec<String>,
 }
 
 /// Whether positions are needed.

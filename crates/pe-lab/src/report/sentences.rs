@@ -113,7 +113,13 @@ fn of_positions(positions: &Positions) -> String {
     match &positions.found {
         Need::Needed => format!("Positions are needed: {scores}."),
         Need::Helpful => format!("Positions help: {scores}."),
-        Need::Level => format!("Positions make no difference that matters: {scores}."),
+        Need::Level if positions.unlearned.is_empty() => {
+            format!("Positions make no difference that matters: {scores}.")
+        }
+        Need::Level => format!(
+            "No scheme learned {}, so it is open whether positions matter there; over all tasks they make no difference: {scores}.",
+            list(&positions.unlearned)
+        ),
         Need::Unclear(why) => format!(
             "Whether positions are needed is not clear, since {} ({scores}).",
             because(why)

@@ -69,7 +69,7 @@ impl FromStr for Budget {
                 seconds: number * unit,
                 spent: 0.0,
             }),
-            false => Err(wrong()),
+            false => Err(format!("{}; it must be above 0", wrong())),
         }
     }
 }

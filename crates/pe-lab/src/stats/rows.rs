@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::Interval;
 use super::describe::{mean, variance};
 use super::student::quantile;
-use super::welch::welch_df;
+use super::welch::{FEWEST_SEEDS, welch_df};
 use crate::rng::{RngExt, generator};
 
 /// Bootstrap resamples.
@@ -26,7 +26,7 @@ pub struct OtherRows {
     pub difference: f64,
     /// The share of intervals like this one that miss the truth.
     pub error: f64,
-    /// Its interval over seeds and rows. `None` with fewer than two seeds or units of rows.
+    /// Its interval over seeds and rows. `None` with fewer than [`FEWEST_SEEDS`] seeds, or two units of rows.
     pub interval: Option<Interval>,
     /// The number of units of rows on which the one is right more often, and of those on which the other is.
     pub rows: [usize; 2],
@@ -92,7 +92,7 @@ fn rows_of(units: &[usize]) -> Vec<Vec<usize>> {
 
 fn half_width(a: &RowScores, b: &RowScores, units: &[Vec<usize>], error: f64) -> Option<f64> {
     let fewest = a.len().min(b.len());
-    if fewest < 2 || units.len() < 2 {
+    if fewest < FEWEST_SEEDS || units.len() < 2 {
         return None;
     }
     // The sum of every unit in every run.

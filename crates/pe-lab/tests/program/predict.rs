@@ -141,7 +141,11 @@ fn classes_of_a_series_need_no_column_of_classes() {
         writeln!(other, "{}", level(row)).unwrap();
     }
     fs::write(folder.join("other.csv"), other).unwrap();
+    // Where there are classes, the share of right predictions is said.
+    let (_, said) = good(folder, "predict series.csv --study study");
+    said.says("of 396 predictions agree with the labels that are there: accuracy 0.");
     let (table, said) = good(folder, "predict other.csv --study study");
+    assert!(!said.contains("agree"), "{said}");
     said.says("the first 3 rows have no prediction");
     let all = lines(&table, "row,prediction,probability");
     let rows: Vec<usize> = all.iter().map(|cells| cells[0].parse().unwrap()).collect();
@@ -274,4 +278,27 @@ fn labels_and_tokens_that_the_study_does_not_have_are_told() {
     let (_, said) = good(folder, "predict rows.csv --study study");
     assert!(!said.contains("does not have the label"), "{said}");
     assert!(!said.contains("vocabulary of the study"), "{said}");
+    said.says("this is the file of the study");
+}
+
+#[test]
+fn the_column_of_the_groups_is_no_token_of_another_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let mut text = String::from("who,v,w,label\n");
+    for row in 0..120 {
+        let label = ["no", "yes"][row % 2];
+        writeln!(text, "P{},{},{},{label}", row / 2, row % 2, row % 7).unwrap();
+    }
+    fs::write(folder.join("rows.csv"), text).unwrap();
+    fs::write(folder.join("new.csv"), "w,v\n3,0\n5,1\n").unwrap();
+    let study =
+        "compare --data rows.csv --group who --schemes none --seeds 1, --steps 5 --out study";
+    let (_, said) = good(folder, &format!("{study} --quiet"));
+    assert!(!said.contains("`who` to"), "{said}");
+    let (table, said) = good(folder, "predict new.csv --study study");
+    assert_eq!(lines(&table, "row,prediction,probability").len(), 2);
+    assert!(!said.contains("vocabulary of the study"), "{said}");
+    let (_, said) = good(folder, "predict rows.csv --study study");
+    said.says("of 120 predictions agree with the labels");
 }

@@ -144,7 +144,15 @@ impl SinusoidalPositionalEncodingConfig {
         };
         let each = axes.axes().iter().zip(widths);
         each.map(|(axis, width)| {
-            let formula = axis.base.map_or(self.formula, Formula::from);
+            let formula = match (axis.base, self.formula) {
+                (None, formula) => formula,
+                (Some(base), Formula::Paper { .. }) => Formula::Paper { base },
+                (Some(base), other) => {
+                    return Err(PositionError::config(format!(
+                        "an axis has the base {base}, which goes with the paper's formula alone, and not with {other:?}"
+                    )));
+                }
+            };
             let spectrum = self.spectrum(width, formula, gain)?;
             match axis.scale {
                 1.0 => Ok(spectrum),

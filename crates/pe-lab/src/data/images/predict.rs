@@ -36,7 +36,7 @@ pub(in super::super) fn to_predict(task: &Images, path: &Path) -> Result<ToPredi
     }
     if !bad.all.is_empty() {
         return Err(Problem::Other(format!(
-            "{} of {} files cannot be used: {}; take them away, or name the others",
+            "{} of {} files cannot be used: {}; take them away",
             grouped(bad.all.len()),
             grouped(files.len()),
             folders::first_of(&bad.all)

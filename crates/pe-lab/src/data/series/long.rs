@@ -288,9 +288,16 @@ impl Series {
         let is_number = |at: &&usize| number(cell(row, **at)).is_some();
         if let Some(wrong) = places.channels.iter().find(|at| !is_number(at)) {
             return Err(format!(
-                "column {}: {} is no number; a missing value is an empty cell or ?",
+                "column {}: {} is no number; a missing value is an empty cell or ?{}",
                 column_called(&names[*wrong]),
-                shorten(cell(row, *wrong))
+                shorten(cell(row, *wrong)),
+                match (
+                    &places.time,
+                    Clock::Dates.parse(cell(row, *wrong)).is_some()
+                ) {
+                    (None, true) => "; of a date that says when, --time names the column",
+                    _ => "",
+                }
             ));
         }
         let (time, written) = match &places.time {

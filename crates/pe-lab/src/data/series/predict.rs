@@ -8,9 +8,10 @@ use super::super::open::open;
 use super::super::prediction::{ToPredict, Truth};
 use super::super::quote::grouped;
 use super::super::reading::Reading;
-use super::super::sheet::Form;
+use super::super::sheet::{Form, Sheet};
 use super::table;
 use super::task::Series;
+use super::time::cell;
 use crate::door::Entry;
 use crate::grouped::counted;
 
@@ -22,7 +23,8 @@ pub(in super::super) fn to_predict(
     file: &Path,
 ) -> Result<ToPredict, Problem> {
     let (_, _, text) = open(&Entry::named(file), reading)?;
-    let table = table::read_like(&text, reading, Form::of(file, &text), task.table())?;
+    let form = Form::of(file, &text);
+    let table = table::read_like(&text, reading, form, task.table())?;
     task.check_range(&table).map_err(Problem::Other)?;
     let (rows, shortest) = (table.rows(), task.shortest());
     let windows = task.windows_of(rows);
@@ -48,12 +50,17 @@ pub(in super::super) fn to_predict(
             grouped(rows + 1)
         ));
     }
+    let classes = match from {
+        Some(_) => Vec::new(),
+        None => classes(&Sheet::of(&text, reading, form)?, &task.table().target)?,
+    };
     let (mut names, mut samples, mut truth) = (Vec::new(), Vec::new(), Vec::new());
     for (row, window) in windows {
         names.push((row + 1).to_string());
         samples.push(task.read_window(&table, window));
         let number = table.values[0].get(row).filter(|_| from.is_some());
-        truth.push(number.copied().map(Truth::Number));
+        let class = classes.get(row).cloned().flatten().map(Truth::Label);
+        truth.push(number.copied().map(Truth::Number).or(class));
     }
     Ok(ToPredict {
         about: "row",
@@ -63,4 +70,17 @@ pub(in super::super) fn to_predict(
         from,
         notes,
     })
+}
+
+/// The class of each row, where a table has the column of the target and a cell in it.
+fn classes(rows: &Sheet<'_>, target: &str) -> Result<Vec<Option<String>>, Problem> {
+    let mut classes = Vec::new();
+    if let Some(at) = rows.names.iter().position(|name| name == target) {
+        rows.each(|_, row| {
+            let class = row.map_or("", |row| cell(row, at));
+            classes.push(Some(class.to_string()).filter(|class| !class.is_empty()));
+            Ok(())
+        })?;
+    }
+    Ok(classes)
 }

@@ -30,8 +30,8 @@ impl Time {
         Ok(Self { name, columns })
     }
 
-    /// The time of a row as its cells write it: those of several columns with spaces between them, and the number of a quarter with
-    /// a Q.
+    /// The time of a row as its cells write it: those of several columns with spaces between them, the number of a quarter with
+    /// a Q, and that of an hour as a clock shows it.
     pub fn cell<'r>(&self, names: &[String], row: &'r StringRecord) -> Cow<'r, str> {
         if let [column] = self.columns[..] {
             return cell(row, column).into();
@@ -39,9 +39,11 @@ impl Time {
         let part = |column: &usize| {
             let cell = cell(row, *column);
             let whole = cell.strip_suffix(".0").unwrap_or(cell);
-            match names[*column].trim().starts_with(['q', 'Q']) && whole.len() == 1 {
-                true => format!("Q{whole}"),
-                false => whole.to_string(),
+            let is_number = !whole.is_empty() && whole.bytes().all(|of| of.is_ascii_digit());
+            match names[*column].trim().chars().next() {
+                Some('q' | 'Q') if whole.len() == 1 => format!("Q{whole}"),
+                Some('h' | 'H') if is_number => format!("{whole}:00"),
+                _ => whole.to_string(),
             }
         };
         let parts: Vec<String> = self.columns.iter().map(part).collect();

@@ -6,6 +6,7 @@ use crate::report::answer::Top;
 use crate::report::comparison::{Comparison, FINDINGS, Headline};
 use crate::report::sentences::because;
 use crate::report::summary::Summary;
+use crate::report::trainings::ABOVE_THE_FLOOR;
 use crate::report::words::{fixed, list, number, p_text, range, spoken};
 use crate::stats::{FEWEST_SEEDS, Finding};
 
@@ -24,7 +25,12 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> String {
                  scheme that leads."
             );
         }
-        Some(_) => return format!("{place}: no scheme got above the floor {subject}."),
+        Some(_) => {
+            return format!(
+                "{place}: no scheme got above the floor {subject} (a score of {} of 1 or more).",
+                fixed(ABOVE_THE_FLOOR, 2)
+            );
+        }
         None => {}
     }
     let score = score(summary, headline, leader);
@@ -36,8 +42,22 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> String {
             spoken(leader)
         );
     };
-    let leader = spoken(leader);
     let count = number(headline.order.len());
+    if nearest.difference == 0.0 {
+        let tied = pairs.iter().take_while(|pair| pair.difference == 0.0);
+        let tied: Vec<String> = [spoken(leader)]
+            .into_iter()
+            .chain(tied.map(|pair| spoken(&pair.lower)))
+            .collect();
+        let highest = match tied.len() == headline.order.len() {
+            true => String::new(),
+            false => format!(", the highest of the {count}"),
+        };
+        let names = list(&tied);
+        return format!("{place}: {names} have the same mean {subject} ({score}){highest}.")
+            + &findings(summary, headline.best, &pairs);
+    }
+    let leader = spoken(leader);
     let highest = format!("{place}: {leader} is highest of the {count} {subject} ({score}");
     if headline.p.is_none() {
         let (next, few) = (difference(nearest), few_seeds(&pairs));

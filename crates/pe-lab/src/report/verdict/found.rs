@@ -49,12 +49,18 @@ fn few_seeds(summary: &Summary, headline: &Headline) -> Option<Answer> {
     let fewest = pairs.clone().flat_map(|pair| pair.seeds).min()?;
     let all_few = pairs.all(|pair| pair.finding == Finding::FewSeeds);
     let leader = headline.order.first()?;
+    // Of two schemes with the same mean none is highest.
+    let second = headline
+        .order
+        .get(1)
+        .and_then(|of| mean(summary, headline.part, of));
+    let tied = second == mean(summary, headline.part, leader);
     let highest = || Some((leader.clone(), achieved(summary, headline, leader)?));
     all_few.then(|| Answer::FewSeeds {
         seeds: fewest,
         fewest: FEWEST_SEEDS,
         enough: ENOUGH_SEEDS,
-        highest: highest().filter(|_| unsolved(summary, headline).is_none()),
+        highest: highest().filter(|_| !tied && unsolved(summary, headline).is_none()),
     })
 }
 
@@ -78,8 +84,13 @@ fn positions(summary: &Summary, headline: &Headline) -> Option<Positions> {
         (Finding::Level | Finding::Same, _) => Need::Level,
         (Finding::Undecided | Finding::FewSeeds, why) => Need::Unclear(why.clone()?),
     };
+    let unlearned = match found {
+        Need::Level => unlearned(summary, headline),
+        _ => Vec::new(),
+    };
     Some(Positions {
         part: headline.part,
+        unlearned,
         found,
         without: achieved(summary, headline, control)?,
         with: achieved(summary, headline, leader)?,
@@ -152,6 +163,20 @@ pub(super) fn unsolved(summary: &Summary, headline: &Headline) -> Option<Top> {
         low if low < least => Some(Top::Unlearned(low)),
         _ => None,
     }
+}
+
+/// The tasks of a part that no scheme has learned.
+fn unlearned(summary: &Summary, headline: &Headline) -> Vec<String> {
+    let tasks = summary.tasks.iter();
+    let tasks = tasks.filter(|task| headline.tasks.contains(&task.name));
+    let highest = |task: &TaskSummary| {
+        let parts = task.schemes.iter().filter_map(|of| of.part(headline.part));
+        parts
+            .map(|of| of.normalized)
+            .fold(f64::NEG_INFINITY, f64::max)
+    };
+    let unlearned = tasks.filter(|task| highest(task) < least_to_lead(std::iter::once(*task)));
+    unlearned.map(|task| task.title.clone()).collect()
 }
 
 fn mean(summary: &Summary, part: Part, scheme: &str) -> Option<f64> {
@@ -248,6 +273,23 @@ mod tests {
     }
 
     #[test]
+    fn level_beside_a_task_that_nobody_learned_says_which() {
+        let mut study = Synthetic::new(&["reverse", "majority"], &["none", "rotary"], 5);
+        for seed in 1..=5 {
+            let noise = 0.001 * seed as f64;
+            for (scheme, learned) in [("none", noise), ("rotary", 0.008 - noise)] {
+                let score = |of: f64| [(20, 0.25 + 0.75 * of)];
+                study = study.score("reverse", scheme, seed, &score(0.02));
+                study = study.score("majority", scheme, seed, &score(0.9 + learned));
+            }
+        }
+        let (positions, _) = found(&study);
+        let positions = positions.unwrap();
+        assert_eq!(positions.found, Need::Level);
+        assert_eq!(positions.unlearned, ["reverse"]);
+    }
+
+    #[test]
     fn a_large_difference_that_is_undecided_has_its_reason() {
         let (positions, _) = found(&study(&[("none", LOW), ("learned", WILD)]));
         let Need::Unclear(Reason::Spread(name, low, high)) = positions.unwrap().found else {
@@ -284,6 +326,8 @@ mod tests {
             assert_eq!(few(&LOW[..seeds], &HIGH[..seeds]), (seeds, 3, 5, learned));
         }
         assert_eq!(few(&[0.01, 0.0], &[0.0, 0.02]), (2, 3, 5, None));
+        // Of two equal means none is highest.
+        assert_eq!(few(&[0.9, 0.7], &[0.7, 0.9]), (2, 3, 5, None));
     }
 
     #[test]

@@ -76,6 +76,7 @@ fn closest<'a>(
     pairs
         .filter(|pair| pair.part == part && pair.higher == *leader)
         .filter_map(|pair| Some((pair, pair.other_rows?)))
+        .filter(|(_, rows)| rows.interval.is_some())
         .min_by(|(_, a), (_, b)| {
             let low = |of: &OtherRows| of.interval.map_or(f64::MIN, |i| i.low);
             let established = a.established().cmp(&b.established());

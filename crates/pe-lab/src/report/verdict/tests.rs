@@ -85,13 +85,18 @@ fn one_sentence_says_which_scheme_is_best_and_how_sure_that_is() {
         ),
         (
             vec![("a", &[0.01, 0.0]), ("b", &[-0.02, 0.0])],
-            "no scheme got above the floor on mine.",
+            "no scheme got above the floor on mine (a score of 0.05 of 1 or more).",
             "",
         ),
         (
             vec![("a", &[1.0; 5]), ("b", &[1.0; 5])],
-            "a is highest of the two on mine (1.00 of 1), but that it is best is not established",
+            "a and b have the same mean on mine (1.00 of 1).",
             "Equal in every run: b.",
+        ),
+        (
+            vec![("a", &[0.9, 0.91]), ("b", &[0.91, 0.9]), ("c", &[0.1, 0.1])],
+            "a and b have the same mean on mine (0.91 of 1), the highest of the three.",
+            "",
         ),
     ] {
         let said = verdict(&study(&schemes));
@@ -282,7 +287,10 @@ fn failing_inside_is_told_apart_from_failing_beyond() {
         .score("reverse", "learned", 1, &[(10, 1.0), (40, 0.2)]);
     let said = verdict(&study);
     begins(&said[0], "Inside the training lengths: learned is highest");
-    assert_eq!(said[1], "Beyond: no scheme got above the floor on reverse.");
+    assert_eq!(
+        said[1],
+        "Beyond: no scheme got above the floor on reverse (a score of 0.05 of 1 or more)."
+    );
     begins(
         &said[2],
         "Not solved even inside the training lengths: no positions (`none`) on reverse (every seed).",

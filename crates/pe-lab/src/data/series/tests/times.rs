@@ -93,6 +93,33 @@ fn months_and_quarters_in_one_column_or_two_are_the_same_times() {
 }
 
 #[test]
+fn hours_in_a_column_of_their_own_are_those_of_a_clock() {
+    type Write = fn(usize, usize) -> String;
+    let hours = |write: Write| -> Vec<String> {
+        let of = |nth: usize| write(nth / 24 + 1, nth % 24);
+        (0..280).map(of).collect()
+    };
+    let one = at(&hours(|day, hour| format!("2024-03-{day:02} {hour:02}:00")));
+    let one = read(&one, TIMED).unwrap();
+    one.says("steps of time: each of 1 hour");
+    let forms: [(&str, Write); 2] = [
+        ("day,hour", |day, hour| format!("2024-03-{day:02};{hour}")),
+        ("year,month,day,Hour", |day, hour| {
+            format!("2024;3;{day};{hour:02}")
+        }),
+    ];
+    for (name, write) in forms {
+        let text = at(&hours(write)).replacen('t', &name.replace(',', ";"), 1);
+        let data = read(&text, &format!("time = '{name}'")).unwrap();
+        let batch = |data: &DataTask| data.task().train_batch(1, 2, 8);
+        assert_eq!(batch(&data), batch(&one), "{name}");
+    }
+    let late = at(&hours(|day, hour| format!("2024-03-{day:02};{}", hour + 1)));
+    let wrong = read(&late.replacen('t', "day;hour", 1), "time = 'day,hour'").unwrap_err();
+    wrong.says("`day,hour` is `2024-03-01 24:00`");
+}
+
+#[test]
 fn the_one_column_of_dates_is_the_time_and_two_are_asked_about() {
     let mut text = String::from("when,x,y\n");
     let mut two = String::from("when,then,y\n");
