@@ -25,7 +25,8 @@ pub(super) struct PredictArgs {
     /// What to predict: rows, a text, an image, a folder of texts or images, or a series
     ///
     /// Rows are in a file like the one that the study was made with, and a series in a table with its columns. No labels are
-    /// needed; where there are some, the share of right predictions is said.
+    /// needed; where there are some, the share of right predictions is said. A row has at most as many tokens as the longest of the
+    /// study, for which the model was made.
     #[arg(value_name = "PATH")]
     file: PathBuf,
     /// The study's folder
@@ -103,7 +104,7 @@ fn check_lengths(task: &dyn Task, data: &ToPredict) -> Result<(), LabError> {
         .position(|sample| sample.input.len() > most);
     if let Some(row) = long {
         return Err(LabError::Usage(format!(
-            "row {} has {} tokens, and the longest in the study has {}; leave it out, or shorten it",
+            "row {} has {} tokens, and the longest in the study, for which the model was made, has {}; leave it out, or shorten it",
             row + 1,
             data.samples[row].input.len() - task.framing(),
             most - task.framing()

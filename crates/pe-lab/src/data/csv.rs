@@ -261,7 +261,17 @@ pub(super) fn ranges(
     hides: impl Fn(usize) -> bool,
 ) -> Result<Vec<usize>, Problem> {
     let mut columns = Vec::new();
-    for name in named {
+    let mut rest = named;
+    while let [name, after @ ..] = rest {
+        // At a comma in the name of a column the flag was divided too.
+        let mut parts = 2..=rest.len();
+        let whole = parts.find(|parts| column(names, &rest[..*parts].join(",")).is_some());
+        if let (None, Some(parts)) = (column(names, name), whole) {
+            columns.push(find(&rest[..parts].join(","))?);
+            rest = &rest[parts..];
+            continue;
+        }
+        rest = after;
         match (column(names, name), name.split_once("..")) {
             (None, Some((from, to))) => {
                 let ends = [find(from)?, find(to)?];

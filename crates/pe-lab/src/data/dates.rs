@@ -107,6 +107,8 @@ pub(super) struct Seen {
     orders: [Order; 2],
     /// A date that is another one then.
     either: Option<String>,
+    /// The first cell that is neither a number nor a date.
+    pub other: Option<String>,
 }
 
 impl Seen {
@@ -121,6 +123,9 @@ impl Seen {
         let both = [date(cell, false), date(cell, true)];
         for (order, date) in self.orders.iter_mut().zip(&both) {
             date.iter().for_each(|(date, _)| order.add(*date));
+        }
+        if let ([None, None], None) = (&both, &self.other) {
+            self.other = Some(cell.to_string());
         }
         if let ([Some((_, true)), _] | [_, Some((_, true))], None) = (&both, &self.either) {
             self.either = Some(cell.to_string());

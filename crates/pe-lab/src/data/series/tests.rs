@@ -235,7 +235,7 @@ fn no_advice_is_given_that_cannot_help() {
     wrong.says("line 2: `t` is `soon`, and series are made of numbers");
     let words = at(&vec!["soon".to_string(); 300]);
     let wrong = read(&words, TIMED).unwrap_err();
-    wrong.says("--time names `t`, which holds neither numbers nor dates such as 2024-05-17");
+    wrong.says("--time names `t`, which holds neither numbers nor dates such as 2024-05-17 … it holds `");
 }
 
 #[test]

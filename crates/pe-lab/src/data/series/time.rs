@@ -72,7 +72,11 @@ impl Time {
             // Rows without a time are told by their lines, and a table without rows as such.
             Ok(None) if seen.is_empty() => Ok(Clock::Numbers),
             Ok(None) => Err(Problem::Other(format!(
-                "--time names {name}, which holds neither numbers nor dates such as {SUCH_AS}"
+                "--time names {name}, which holds neither numbers nor dates such as {SUCH_AS}{}",
+                match &seen.other {
+                    Some(cell) => format!(": it holds {}", shorten(cell)),
+                    None => String::new(),
+                }
             ))),
             Err(date) => Err(Problem::Other(format!(
                 "{name} holds dates such as {}, which may begin with the day or with the month, and no other date tells; write the year \

@@ -197,7 +197,9 @@ fn folds_are_tasks_of_their_own_and_a_winner_predicts() {
 
     fs::write(&rows, format!("?,a,{}\n", "t".repeat(58))).unwrap();
     let refused = || failed(ended(&mut predict(&rows, &out)), 2);
-    refused().says("row 1 has 58 tokens, and the longest in the study has 57");
+    refused().says(
+        "row 1 has 58 tokens, and the longest in the study, for which the model was made, has 57",
+    );
     fs::remove_file(out.join("winner.bpk")).unwrap();
     fs::write(&rows, "?,a,t\n").unwrap();
     refused().says("winner.bpk is not there");
