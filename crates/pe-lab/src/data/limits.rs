@@ -8,6 +8,8 @@ pub const MAX_FOLDS: usize = 20;
 pub const MAX_BYTES: u64 = 256 << 20;
 /// The fewest rows of a file; a fifth of them is held out.
 pub const MIN_ROWS: usize = 20;
+/// The fewest rows of a series: seven windows of eight rows.
+pub const MIN_SERIES: usize = 56;
 /// The most rows of a file.
 pub const MAX_ROWS: usize = 1_000_000;
 /// The most bytes of a line of labelled rows or of a series.

@@ -24,6 +24,7 @@ pub(super) use predict::to_predict;
 pub(super) use task::{About, Series};
 
 use super::error::{Problem, refuse};
+use super::limits::MIN_SERIES;
 use super::quote::{column_called, grouped, shorten};
 use super::reading::Reading;
 use super::sheet::Form;
@@ -36,10 +37,6 @@ use crate::task::{Task, rounded};
 /// The longest window of the training, unless `--max-len` says otherwise. A short series has one of a seventh of its rows.
 const WINDOW: usize = 32;
 const SEVENTH: usize = 7;
-/// The shortest window that is chosen.
-const MIN_WINDOW: usize = 8;
-/// The fewest rows of a series.
-const MIN_ROWS: usize = SEVENTH * MIN_WINDOW;
 /// One row in this many, at the end, is kept for the test; of a short series up to one in three.
 const HELD_OUT: usize = 5;
 const MOST_HELD_OUT: usize = 3;
@@ -134,9 +131,9 @@ fn tested_lengths(window: usize, held_out: usize) -> Vec<usize> {
 /// [`Problem::Other`] for too few rows for any window, or for the one that was asked for.
 fn window(rows: usize, asked: Option<usize>) -> Result<usize, Problem> {
     let wrong = |reason: String| Err(Problem::Other(reason));
-    if rows < MIN_ROWS {
+    if rows < MIN_SERIES {
         return wrong(format!(
-            "has {rows} rows, too few for a series: it takes at least {MIN_ROWS}"
+            "has {rows} rows, too few for a series: it takes at least {MIN_SERIES}"
         ));
     }
     let longest = rows / MOST_HELD_OUT - MIN_WINDOWS;

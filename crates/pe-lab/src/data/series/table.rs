@@ -6,7 +6,7 @@ use super::super::column::{decimal_commas, number};
 use super::super::csv::ranges;
 use super::super::dates::{Clock, SUCH_AS};
 use super::super::error::Problem;
-use super::super::limits::{MAX_CLASSES, MAX_ROWS};
+use super::super::limits::{MAX_CLASSES, MAX_ROWS, MIN_SERIES};
 use super::super::numbers::is_missing;
 use super::super::quote::{column_called, grouped, shorten};
 use super::super::reading::Reading;
@@ -276,7 +276,9 @@ impl Wanted {
         })?;
         let is_empty = found.values[0].is_empty();
         if found.untaken.bad_count > skip_bad {
-            return Err(found.untaken.problem(!is_empty));
+            // What is left has to be a series.
+            let can_skip = found.values[0].len() >= MIN_SERIES;
+            return Err(found.untaken.problem(can_skip));
         }
         if is_empty {
             return Err(Problem::NoRow);

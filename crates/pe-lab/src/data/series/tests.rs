@@ -235,7 +235,17 @@ fn no_advice_is_given_that_cannot_help() {
     wrong.says("line 2: `t` is `soon`, and series are made of numbers");
     let words = at(&vec!["soon".to_string(); 300]);
     let wrong = read(&words, TIMED).unwrap_err();
-    wrong.says("--time names `t`, which holds neither numbers nor dates such as 2024-05-17 … it holds `");
+    wrong.says(
+        "--time names `t`, which holds neither numbers nor dates such as 2024-05-17 … it holds `",
+    );
+    // Where too few rows would be left, --skip-bad is no help.
+    let back = at(&(0..300)
+        .rev()
+        .map(|row| row.to_string())
+        .collect::<Vec<_>>());
+    let wrong = read(&back, TIMED).unwrap_err();
+    wrong.says("299 bad lines");
+    assert!(!wrong.text().contains("--skip-bad"), "{wrong}");
 }
 
 #[test]

@@ -40,9 +40,10 @@ impl Time {
             let cell = cell(row, *column);
             let whole = cell.strip_suffix(".0").unwrap_or(cell);
             let is_number = !whole.is_empty() && whole.bytes().all(|of| of.is_ascii_digit());
-            match names[*column].trim().chars().next() {
-                Some('q' | 'Q') if whole.len() == 1 => format!("Q{whole}"),
-                Some('h' | 'H') if is_number => format!("{whole}:00"),
+            let name = names[*column].trim().to_ascii_lowercase();
+            match name.as_str() {
+                name if name.starts_with('q') && whole.len() == 1 => format!("Q{whole}"),
+                "h" | "hh" | "hr" | "hour" | "hours" if is_number => format!("{whole}:00"),
                 _ => whole.to_string(),
             }
         };
