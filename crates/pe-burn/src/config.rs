@@ -70,7 +70,7 @@ macro_rules! config {
     ) => {
         $(#[$of_config])*
         ///
-        #[doc = concat!("As data (JSON, TOML) it needs ", $("`", stringify!($field), "`, ",)* "and an unknown field is an error.")]
+        #[doc = concat!("Required as data (JSON, TOML):", $(" `", stringify!($field), "`",)* ". All else may be left out; an unknown field is an error.")]
         #[derive(Clone, Debug, PartialEq, serde::Serialize)]
         pub struct $config {
             $($(#[$of_field])* pub $field: $field_type,)*

@@ -217,7 +217,10 @@ fn outcome(data: &ToPredict, predicted: &[Vec<String>], measure: &str) -> Option
         let share = f64::from(right as u32) / f64::from(labels as u32);
         let of = match labels == all {
             true => String::new(),
-            false => format!("; {} more have no label to compare with", all - labels),
+            false => match all - labels {
+                1 => "; 1 more has no label to compare with".into(),
+                more => format!("; {more} more have no label to compare with"),
+            },
         };
         return Some(format!(
             "{right} of {labels} predictions agree with the labels that are there: {measure} {share:.3}{of}"

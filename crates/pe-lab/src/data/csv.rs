@@ -260,32 +260,39 @@ pub(super) fn ranges(
     find: impl Fn(&str) -> Result<usize, Problem>,
     hides: impl Fn(usize) -> bool,
 ) -> Result<Vec<usize>, Problem> {
+    // At a comma in the name of a column the flag was divided too.
+    let commas = names.iter().map(|name| name.matches(',').count());
+    let most = 2 * commas.max().unwrap_or(0) + 1;
+    let ends = |name: &str| {
+        name.split_once("..")
+            .map(|(from, to)| [from, to].map(String::from))
+    };
+    let is_known = |name: &str| column(names, name).is_some();
+    let is_named = |name: &str| {
+        is_known(name) || ends(name).is_some_and(|ends| ends.iter().all(|name| is_known(name)))
+    };
     let mut columns = Vec::new();
     let mut rest = named;
-    while let [name, after @ ..] = rest {
-        // At a comma in the name of a column the flag was divided too.
-        let mut parts = 2..=rest.len();
-        let whole = parts.find(|parts| column(names, &rest[..*parts].join(",")).is_some());
-        if let (None, Some(parts)) = (column(names, name), whole) {
-            columns.push(find(&rest[..parts].join(","))?);
-            rest = &rest[parts..];
-            continue;
-        }
-        rest = after;
-        match (column(names, name), name.split_once("..")) {
-            (None, Some((from, to))) => {
-                let ends = [find(from)?, find(to)?];
+    while !rest.is_empty() {
+        let mut whole = (1..=most.min(rest.len())).rev();
+        let parts = whole.find(|parts| is_named(&rest[..*parts].join(",")));
+        let parts = parts.unwrap_or(1);
+        let name = rest[..parts].join(",");
+        rest = &rest[parts..];
+        match (column(names, &name), ends(&name)) {
+            (None, Some([from, to])) => {
+                let ends = [find(&from)?, find(&to)?];
                 if ends[0] > ends[1] {
                     return Err(Problem::Reading(format!(
                         "--columns names {}, but {} comes after {} in the file",
-                        shorten(name),
-                        shorten(from),
-                        shorten(to)
+                        shorten(&name),
+                        shorten(&from),
+                        shorten(&to)
                     )));
                 }
                 columns.extend((ends[0]..=ends[1]).filter(|column| !hides(*column)));
             }
-            _ => columns.push(find(name)?),
+            _ => columns.push(find(&name)?),
         }
     }
     Ok(columns)

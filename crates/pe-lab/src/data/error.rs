@@ -118,13 +118,14 @@ impl Problem {
     /// The same of a file that is read as a study's was: no flag of `compare` can change how that is done.
     pub fn of_another_file(self) -> Self {
         match self {
-            Self::Lines { count, shown, .. } => {
-                let them = if count == 1 { "it" } else { "them" };
-                Self::Other(format!(
-                    "{}\nAll that the file holds is predicted: mend {them}, or take {them} out of it",
-                    bad_lines(count, &shown, false)
-                ))
-            }
+            Self::Lines { count, shown, .. } => Self::Other(format!(
+                "{}\nEvery line is predicted, so none can be left out",
+                bad_lines(count, &shown, false)
+            )),
+            Self::BadImages { count, shown } => Self::Other(format!(
+                "{}\nEvery file is predicted; take away those that cannot be used",
+                list(cannot_be_used(count), count, &shown)
+            )),
             Self::NoColumn { name, columns, .. } => Self::Other(format!(
                 "has no column {}, which the study reads; its columns are {columns}",
                 shorten(&name)
@@ -201,6 +202,9 @@ fn how_to_skip(count: usize) -> String {
 }
 
 fn bad_images(count: usize, shown: &[BadImage]) -> String {
-    let headline = format!("{} cannot be used", counted(count, "file"));
-    list(headline, count, shown) + &how_to_skip(count)
+    list(cannot_be_used(count), count, shown) + &how_to_skip(count)
+}
+
+fn cannot_be_used(count: usize) -> String {
+    format!("{} cannot be used", counted(count, "file"))
 }

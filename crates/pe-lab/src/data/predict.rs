@@ -35,7 +35,7 @@ impl DataTask {
     pub fn to_predict(&self, task: &str, file: &Path) -> Result<ToPredict, DataError> {
         let mut found = self.found_in(task, file)?;
         if self.is_own(file) {
-            found.notes.push("this is the file of the study: the model has seen most of it in training, so it predicts it better than others".into());
+            found.notes.push("this is the file of the study, a part of which the model was trained on: what is right here says little of other files".into());
         }
         Ok(found)
     }

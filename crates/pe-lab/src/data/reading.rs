@@ -108,7 +108,7 @@ pub struct Reading {
         hide_short_help = true
     )]
     pub text: Option<String>,
-    /// The columns that hold the tokens, in this order; A..B names all columns from A to B [default: all but
+    /// The columns that hold the tokens, in this order; A..B names all columns from A to B, and a name may hold commas [default: all but
     /// the label]
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(
@@ -191,7 +191,7 @@ pub struct Reading {
     )]
     pub id: Option<String>,
     /// Series: the column of the times, numbers or dates (2024-05-17, 2024-05-17T12:30), which become the
-    /// positions; A,B joins columns, such as a year and a quarter, or a date and an hour [default: the one column of dates, or
+    /// positions; A,B joins columns, such as a year and a quarter, or a date and the column `hour` [default: the one column of dates, or
     /// else of numbers that rise by equal steps; without such a column the rows are at 0, 1, 2, …]. With --id it is also the
     /// order of the rows of a series [default: the order of the file, at 0, 1, 2, …]
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -52,9 +52,10 @@ pub(super) fn as_positions(name: &str, counted: &str, clock: Clock, steps: &[f64
     let steps = match steps {
         [] => String::new(),
         [first, .., last] => {
-            let [middle, first, last] = [middle(steps), *first, *last].map(|of| clock.step(of));
             // Equal steps differ by rounding.
-            match first == last {
+            let are_equal = last - first <= 1e-6 * last;
+            let [middle, first, last] = [middle(steps), *first, *last].map(|of| clock.step(of));
+            match are_equal {
                 true => format!("each of {middle}"),
                 false => format!("{middle} (the shortest {first}, the longest {last})"),
             }

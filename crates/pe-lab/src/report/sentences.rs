@@ -117,7 +117,7 @@ fn of_positions(positions: &Positions) -> String {
             format!("Positions make no difference that matters: {scores}.")
         }
         Need::Level => format!(
-            "No scheme learned {}, so it is open whether positions matter there; over all tasks they make no difference: {scores}.",
+            "No scheme learned {}, so it is open whether positions matter there; over all tasks they make no difference that matters: {scores}.",
             list(&positions.unlearned)
         ),
         Need::Unclear(why) => format!(

@@ -69,7 +69,7 @@ impl FromStr for Budget {
                 seconds: number * unit,
                 spent: 0.0,
             }),
-            false => Err(format!("{}; it must be above 0", wrong())),
+            false => Err(format!("{}; it must be finite and above 0", wrong())),
         }
     }
 }
@@ -215,6 +215,7 @@ mod tests {
             let message = text.parse::<Budget>().unwrap_err();
             message.says("write 90s, 30m or 1.5h");
         }
+        "0s".parse::<Budget>().unwrap_err().says("above 0");
     }
 
     /// Two tasks; a trial takes a second, and another for every 100 steps.

@@ -208,7 +208,14 @@ mod tests {
     }
 
     #[test]
-    fn one_seed_has_no_interval() {
+    fn fewer_than_three_seeds_have_no_interval() {
+        let runs = |seeds: usize| -> RowScores {
+            (0..seeds)
+                .map(|seed| vec![1.0, 0.0, (seed % 2) as f64])
+                .collect()
+        };
+        assert_eq!(apart(&runs(5), &runs(2), 0.05).interval, None);
+        assert!(apart(&runs(3), &runs(3), 0.05).interval.is_some());
         let compared = apart(&vec![vec![1.0, 1.0]], &vec![vec![0.0, 1.0]], 0.05);
         assert_eq!((compared.interval, compared.rows), (None, [1, 0]));
         assert_eq!(apart(&Vec::new(), &Vec::new(), 0.05).rows, [0, 0]);

@@ -115,6 +115,10 @@ fn a_forecast_goes_on_with_another_table() {
         let message = refused(folder, "wrong.csv");
         message.says(words);
         assert!(!message.contains("--skip-bad"), "{message}");
+        assert_eq!(
+            message.contains("bad line"),
+            message.contains("so none can be left out")
+        );
     }
     refused(folder, "nowhere.csv").says("check the path");
     refused(folder, "study").says("is not a file");
@@ -136,6 +140,15 @@ fn classes_of_a_series_need_no_column_of_classes() {
         folder,
         "compare --data series.csv --target what --max-len 8 --schemes sinusoidal --seeds 1, --steps 150 --quiet --out study",
     );
+    // A class that is not known is not compared.
+    fs::write(
+        folder.join("open.csv"),
+        text.replacen("what", "What", 1) + "0.5,?\n",
+    )
+    .unwrap();
+    let (_, said) = good(folder, "predict open.csv --study study");
+    said.says("of 396 predictions agree with the labels that are there");
+    said.says("1 more has no label to compare with");
     let mut other = String::from("y\n");
     for row in 500..560 {
         writeln!(other, "{}", level(row)).unwrap();

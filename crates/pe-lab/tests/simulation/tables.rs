@@ -156,7 +156,7 @@ fn table_of_rows() {
     println!(
         "\nCover of the 95 % interval over seeds and rows: 50 and 400 rows; 25 rows twenty times each, drawn together and alone\n"
     );
-    for seeds in [2, 3, 5, 12] {
+    for seeds in [3, 5, 12] {
         let of = |rows, copies| rows_cover(seeds, rows, copies, studies()).percent(What::Cover);
         let all = [
             (50, (1, true)),

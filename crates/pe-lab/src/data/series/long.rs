@@ -295,7 +295,7 @@ impl Series {
                     &places.time,
                     Clock::Dates.parse(cell(row, *wrong)).is_some()
                 ) {
-                    (None, true) => "; of a date that says when, --time names the column",
+                    (None, true) => "; if it says when the row was, name the column with --time",
                     _ => "",
                 }
             ));

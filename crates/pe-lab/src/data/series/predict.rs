@@ -4,6 +4,8 @@ use std::ops::Range;
 use std::path::Path;
 
 use super::super::error::Problem;
+use super::super::header::column;
+use super::super::numbers::is_missing;
 use super::super::open::open;
 use super::super::prediction::{ToPredict, Truth};
 use super::super::quote::grouped;
@@ -75,10 +77,10 @@ pub(in super::super) fn to_predict(
 /// The class of each row, where a table has the column of the target and a cell in it.
 fn classes(rows: &Sheet<'_>, target: &str) -> Result<Vec<Option<String>>, Problem> {
     let mut classes = Vec::new();
-    if let Some(at) = rows.names.iter().position(|name| name == target) {
+    if let Some(at) = column(&rows.names, target) {
         rows.each(|_, row| {
             let class = row.map_or("", |row| cell(row, at));
-            classes.push(Some(class.to_string()).filter(|class| !class.is_empty()));
+            classes.push(Some(class.to_string()).filter(|class| !is_missing(class)));
             Ok(())
         })?;
     }

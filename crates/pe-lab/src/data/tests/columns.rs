@@ -44,8 +44,10 @@ fn columns_that_are_no_tokens_are_asked_about_with_the_flags() {
     data.says("columns not read: `row`");
     // The flag is divided at the comma of a name.
     let comma = numbers.replacen(",b,", ",\"b, in C\",", 1);
-    let data = read("a.csv", &comma, "columns = ['b', ' in C', 'a']").unwrap();
-    assert_eq!(shown_row(&data, 2), "BOS 1 1 EOS (2 tokens), label `1`");
+    for columns in ["'b', ' in C', 'a'", "'b', ' in C..b', ' in C', 'a'"] {
+        let data = read("a.csv", &comma, &format!("columns = [{columns}]")).unwrap();
+        assert_eq!(shown_row(&data, 2), "BOS 1 1 EOS (2 tokens), label `1`");
+    }
     for [named, said] in testing::rows(
         "
         columns = ['c']     | --columns names `c`, and there is no such column; the columns are: `row`

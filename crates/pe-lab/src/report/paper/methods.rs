@@ -46,7 +46,7 @@ pub fn paragraph(summary: &Summary) -> Result<String, LabError> {
             "shares": tasks().any(is_accuracy),
             "losses": !tasks().all(is_accuracy),
             "fewest_seeds": FEWEST_SEEDS,
-            "other_rows": summary.comparisons.iter().any(|pair| pair.other_rows.is_some()),
+            "other_rows": summary.comparisons.iter().any(|pair| pair.other_rows.is_some_and(|of| of.interval.is_some())),
         }),
     )?;
     let sentences = sentences.lines().filter(|line| !line.is_empty());

@@ -27,7 +27,7 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> String {
         }
         Some(_) => {
             return format!(
-                "{place}: no scheme got above the floor {subject} (a score of {} of 1 or more).",
+                "{place}: no scheme got above the floor {subject} (none has {} of 1).",
                 fixed(ABOVE_THE_FLOOR, 2)
             );
         }
@@ -43,8 +43,8 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> String {
         );
     };
     let count = number(headline.order.len());
-    if nearest.difference == 0.0 {
-        let tied = pairs.iter().take_while(|pair| pair.difference == 0.0);
+    if nearest.is_tie() {
+        let tied = pairs.iter().take_while(|pair| pair.is_tie());
         let tied: Vec<String> = [spoken(leader)]
             .into_iter()
             .chain(tied.map(|pair| spoken(&pair.lower)))

@@ -50,11 +50,9 @@ fn few_seeds(summary: &Summary, headline: &Headline) -> Option<Answer> {
     let all_few = pairs.all(|pair| pair.finding == Finding::FewSeeds);
     let leader = headline.order.first()?;
     // Of two schemes with the same mean none is highest.
-    let second = headline
-        .order
-        .get(1)
-        .and_then(|of| mean(summary, headline.part, of));
-    let tied = second == mean(summary, headline.part, leader);
+    let second = headline.order.get(1);
+    let second = second.and_then(|of| summary.pair(headline, of));
+    let tied = second.is_some_and(Comparison::is_tie);
     let highest = || Some((leader.clone(), achieved(summary, headline, leader)?));
     all_few.then(|| Answer::FewSeeds {
         seeds: fewest,
@@ -328,6 +326,9 @@ mod tests {
         assert_eq!(few(&[0.01, 0.0], &[0.0, 0.02]), (2, 3, 5, None));
         // Of two equal means none is highest.
         assert_eq!(few(&[0.9, 0.7], &[0.7, 0.9]), (2, 3, 5, None));
+        let rows = |right: [f64; 2]| right.map(|right| (right / 89.0 - 0.1) / 0.9);
+        let equal = few(&rows([60.0, 66.0]), &rows([63.0, 63.0]));
+        assert_eq!(equal, (2, 3, 5, None));
     }
 
     #[test]

@@ -32,7 +32,9 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
         return None;
     }
     let all = tested_rows(summary, data, headline.part, tested);
-    let Some((pair, rows)) = closest(summary, headline.part, leader) else {
+    // Without an interval of each pair, one with few seeds may be the closest.
+    let closest = closest(summary, headline.part, leader);
+    let Some((pair, rows)) = closest.filter(|(_, rows)| rows.interval.is_some()) else {
         return Some(format!("{all}: what other rows would say is not known."));
     };
     let leader = spoken(leader);
@@ -76,7 +78,6 @@ fn closest<'a>(
     pairs
         .filter(|pair| pair.part == part && pair.higher == *leader)
         .filter_map(|pair| Some((pair, pair.other_rows?)))
-        .filter(|(_, rows)| rows.interval.is_some())
         .min_by(|(_, a), (_, b)| {
             let low = |of: &OtherRows| of.interval.map_or(f64::MIN, |i| i.low);
             let established = a.established().cmp(&b.established());
