@@ -151,6 +151,8 @@ pub(super) enum Share {
     PartInGroup(f64),
     /// The same, or else the part of a head that `rotary_dim` is, or else all of them.
     PartOrColumns,
+    /// As many as `rotary_dim` says, or else all of them.
+    WholeOrColumns,
     /// Half of them, and what stands beside the parameters is passed over.
     Half,
     /// The number of columns that is named `rotary_dim`.
@@ -251,7 +253,7 @@ pub(super) enum Scalings {
     Sections,
     /// This one alone.
     Only(&'static str),
-    /// LongRoPE with the factors of short inputs alone, and a factor of queries and keys: Phi-3.5-MoE.
+    /// LongRoPE, with a factor of queries and keys in the file: Phi-3.5-MoE.
     Mscale,
     /// None.
     None,

@@ -31,10 +31,15 @@ pub(super) fn of_kind(
     let columns = columns(file, family, kind)?;
     let width = columns.len();
     let scaling = scaling(&parameters, family, of)?;
-    let rotary_dim = match (&scaling, family.share) {
-        (Some(RopeScaling::Proportional(_)), _) => width,
-        (None, Share::Whole) => width,
-        (_, Share::Columns(usual)) => file.optional_length("rotary_dim")?.unwrap_or(usual),
+    let listed = match family.share {
+        Share::Columns(usual) => file.optional_length("rotary_dim")?.or(Some(usual)),
+        Share::WholeOrColumns => file.optional_length("rotary_dim")?,
+        _ => None,
+    };
+    let rotary_dim = match (&scaling, listed, family.share) {
+        (Some(RopeScaling::Proportional(_)), ..) => width,
+        (_, Some(listed), _) => listed,
+        (None, _, Share::Whole | Share::WholeOrColumns) => width,
         _ => {
             let share = parameters.optional_number(SHARE).map_err(of)?;
             shared(&columns, share.unwrap_or(1.0), family)?
@@ -135,15 +140,18 @@ fn shared(columns: &Range<usize>, share: f64, family: &Family) -> Result<usize, 
         rotary_dim => rotary_dim,
     };
     match family.share {
-        Share::Whole | Share::WholeOnly if rotary_dim != width => Err(format!(
-            "a scaling with `{SHARE}` {share}, which {} does not have",
-            family.name
-        )),
+        Share::Whole | Share::WholeOnly | Share::WholeOrColumns if rotary_dim != width => {
+            Err(format!(
+                "a scaling with `{SHARE}` {share}, which {} does not have",
+                family.name
+            ))
+        }
         _ => Ok(rotary_dim),
     }
 }
 
-/// The scaling of Phi-3.5-MoE: transformers has the factors of short inputs at every length.
+/// The scaling of Phi-3.5-MoE, as in its authors' code. Version 5.23.0 of transformers does not tell its function the length of
+/// the input, which therefore has the factors of short inputs at every length; version 4.57 does.
 fn mscale(parameters: &Fields) -> Result<RopeScaling, String> {
     let (short, long) = (
         parameters.number("short_mscale")?,
@@ -154,10 +162,12 @@ fn mscale(parameters: &Fields) -> Result<RopeScaling, String> {
             "`short_mscale` of `rope_scaling` is {short} and `long_mscale` {long}: a factor that follows the length is not read"
         ));
     }
-    let factors = parameters.numbers("short_factor")?;
     let longrope = Longrope {
+        short_factor: parameters.numbers("short_factor")?,
+        long_factor: parameters.numbers("long_factor")?,
+        original_max_position_embeddings: parameters.length(ORIGINAL)?,
+        factor: None,
         attention_factor: Some(short),
-        ..Longrope::new(factors.clone(), factors, parameters.length(ORIGINAL)?, 1.0)
     };
     Ok(longrope.into())
 }

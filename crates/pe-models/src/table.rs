@@ -364,7 +364,8 @@ pub(super) const FAMILIES: &[Family] = &[
         .kinds(Rule(|i, _| match i == 0 || (i + 1) % 6 == 0 { true => "full_attention", false => "sliding_attention", })).window(129)
         .rope(MIMO).windows(Windows::OneMoreThan("sliding_window_size")),
     family("minicpm3", Halves, [62, 2560, 40, 32768]).latent(64, 32),
-    family("minimax", Halves, [32, 4096, 32, 131072]).base(1e6)
+    // As it was trained. Version 5.23.0 of transformers rotates the whole head.
+    family("minimax", Halves, [32, 4096, 32, 131072]).base(1e6).shares(Share::WholeOrColumns)
         .kinds(Rule(|i, _| match i % 2 { 1 => "linear_attention", _ => "full_attention", })).everywhere(),
     family("minimax_m2", Halves, [62, 3072, 48, 196608]).base(5e6).shares(Share::PartOrColumns).d_head(128),
     family("minimax_m3_vl_text", Halves, [60, 6144, 64, 524288]).base(5e6).share(1.0).d_head(128),
@@ -392,7 +393,9 @@ pub(super) const FAMILIES: &[Family] = &[
     family("neomme", Halves, [17, 1024, 16, 16384]).d_head(64).share(1.0).everywhere().window(256).windows(Windows::InTurn(1024))
         .kinds(Rule(|i, n| match (i + 1) % 6 == 0 || i + 1 == n { true => "full_attention", false => "sliding_attention" }))
         .rope(NEOMME).newer_names().sections(Sections::TwoDealt, [0, 0, 0]).unread(&["rope_scaling"]),
-    family("nomic_bert", Halves, [12, 768, 12, 2048]).base(1e3),
+    // The base of the published files, which version 5.23.0 of transformers passes over.
+    family("nomic_bert", Halves, [12, 768, 12, 2048]).base(1e3).base_field("rotary_emb_base")
+        .unread(&["rotary_emb_interleaved", "rotary_scaling_factor"]),
     family("olmo", Halves, [32, 4096, 32, 2048]),
     family("olmo2", Halves, [32, 4096, 32, 2048]),
     family("olmo3", Halves, [32, 4096, 32, 2048]).kinds(LastOf(4, "")).window(4096).rope(OLMO3),

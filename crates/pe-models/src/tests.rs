@@ -1,5 +1,7 @@
 //! What is made of files, field by field.
 
+mod trained;
+
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
