@@ -29,6 +29,8 @@ pub(super) struct Family {
     pub windows: Windows,
     /// Whether every layer with attention has a window where there is one.
     pub everywhere: bool,
+    /// Whether a window has its number of keys on each side of a query: encoders.
+    pub both_sides: bool,
     pub scale: Scale,
     /// The axes of text, images and video.
     pub sections: Option<(Sections, [usize; 3])>,
@@ -126,7 +128,7 @@ pub(super) enum Windows {
     InTurn(usize),
     /// In `sliding_window`, which counts the keys on both sides of a query and the one after them: T5Gemma 2.
     Split,
-    /// In `sliding_window`; half of it and one more where `use_bidirectional_attention` is set.
+    /// In `sliding_window`, which counts the keys on both sides of a query where `use_bidirectional_attention` is set.
     Halved,
     /// Under this name or `sliding_window`.
     Named(&'static str),
@@ -365,6 +367,7 @@ pub(super) const fn family(name: &'static str, layout: Layout, sizes: [usize; 4]
         window: None,
         windows: Windows::Plain,
         everywhere: false,
+        both_sides: false,
         scale: Scale::None,
         sections: None,
         patches: None,
@@ -456,6 +459,7 @@ setters! {
     window(window: usize) => window: Some(window);
     windows(windows: Windows) => windows: windows;
     everywhere() => everywhere: true;
+    both_sides() => both_sides: true;
     rotates(rotates: Rotates) => rotates: rotates;
     rope(rope: Rope) => rope: rope;
     scalings(scalings: Scalings) => scalings: scalings;

@@ -40,9 +40,9 @@ pub struct LayerPositions {
 pub enum AttentionSpan {
     /// All of them.
     Full,
-    /// Those of a window around the query. The number is the `sliding_window` of the file.
+    /// Those of a window that ends with the query: this many, with the one of the query itself.
     Sliding(usize),
-    /// This many before the query, and this many after it.
+    /// In an encoder: this many before the query, that of the query itself, and this many after it.
     Around {
         /// The keys before the query.
         before: usize,
@@ -308,11 +308,7 @@ fn span(file: &Fields, family: &Family, kind: &str) -> Result<AttentionSpan, Str
         kind if !has_attention(kind) => AttentionSpan::None,
         kinds::SLIDING | kinds::HYBRID_SLIDING | kinds::PROMPT => match window(file, family)? {
             Some(window) if kind == kinds::PROMPT => AttentionSpan::PromptAndSliding(window),
-            Some(window) if family.windows == Windows::Split => AttentionSpan::Around {
-                before: window.div_ceil(2).saturating_sub(1),
-                after: window / 2,
-            },
-            Some(window) => AttentionSpan::Sliding(window),
+            Some(window) => around(file, family, window)?,
             None => {
                 return Err(format!(
                     "it has no `sliding_window` for the layers of kind \"{kind}\" in `layer_types`"
@@ -325,9 +321,16 @@ fn span(file: &Fields, family: &Family, kind: &str) -> Result<AttentionSpan, Str
             AttentionSpan::Chunked(length.unwrap_or(8192))
         }
         _ => match window(file, family)?.filter(|_| family.everywhere) {
-            Some(window) => AttentionSpan::Sliding(window),
+            Some(window) => around(file, family, window)?,
             None => AttentionSpan::Full,
         },
+    })
+}
+
+fn around(file: &Fields, family: &Family, window: usize) -> Result<AttentionSpan, String> {
+    Ok(match kinds::sides(file, family, window)? {
+        Some((before, after)) => AttentionSpan::Around { before, after },
+        None => AttentionSpan::Sliding(window),
     })
 }
 

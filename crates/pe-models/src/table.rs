@@ -278,7 +278,7 @@ pub(super) const FAMILIES: &[Family] = &[
         .rope(GEMMA4).windows(Windows::Halved),
     family("doge", Halves, [32, 1024, 8, 2048]),
     family("dots1", Halves, [62, 4608, 32, 2048]).kinds(AfterFull(62)).window(4096),
-    family("embedding_gemma2_text", Halves, [24, 512, 4, 262144]).kinds(FullAtTheEnd(6, "sliding_window_pattern")).global(256, 512)
+    family("embedding_gemma2_text", Halves, [24, 512, 4, 262144]).both_sides().kinds(FullAtTheEnd(6, "sliding_window_pattern")).global(256, 512)
         .window(512).rope(EMBEDDING_GEMMA2),
     family("emu3_text_model", Halves, [32, 4096, 32, 9216]).base(1e6),
     family("ernie4_5", Interleaved, [18, 1024, 16, 131072]).base(5e5).width(Width::HeadOrDivided(128)),
@@ -376,7 +376,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("mixtral", Halves, [32, 4096, 32, 131072]).base(1e6).everywhere(),
     family("mllama_text_model", Halves, [40, 4096, 32, 131072]).base(5e5)
         .kinds(Except("cross_attention_layers", &[3, 8, 13, 18, 23, 28, 33, 38])),
-    family("modernbert", Halves, [22, 768, 12, 8192]).kinds(FirstOf(3, "global_attn_every_n_layers")).window(64).rope(MODERNBERT)
+    family("modernbert", Halves, [22, 768, 12, 8192]).both_sides().kinds(FirstOf(3, "global_attn_every_n_layers")).window(64).rope(MODERNBERT)
         .windows(Windows::PlainOrLocal),
     family("modernbert-decoder", Halves, [22, 768, 12, 8192]).kinds(FirstOf(3, "global_attn_every_n_layers")).window(64)
         .rope(MODERNBERT).windows(Windows::PlainOrLocal),
@@ -390,7 +390,7 @@ pub(super) const FAMILIES: &[Family] = &[
         .window(2048),
     family("nanochat", Halves, [12, 768, 6, 2048]).opposite(),
     family("nemotron", Halves, [32, 6144, 48, 4096]).share(0.5),
-    family("neomme", Halves, [17, 1024, 16, 16384]).d_head(64).share(1.0).everywhere().window(256).windows(Windows::InTurn(1024))
+    family("neomme", Halves, [17, 1024, 16, 16384]).both_sides().d_head(64).share(1.0).everywhere().window(256).windows(Windows::InTurn(1024))
         .kinds(Rule(|i, n| match (i + 1) % 6 == 0 || i + 1 == n { true => "full_attention", false => "sliding_attention" }))
         .rope(NEOMME).newer_names().sections(Sections::TwoDealt, [0, 0, 0]).unread(&["rope_scaling"]),
     // The base of the published files, which version 5.23.0 of transformers passes over.
@@ -402,7 +402,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("olmo_hybrid", Halves, [32, 3840, 30, 65536])
         .kinds(Rule(|i, n| match i % 4 == 3 || (n < 4 && i + 1 == n) { true => "full_attention", false => "linear_attention" })),
     family("olmoe", Halves, [16, 2048, 16, 4096]),
-    family("openai_privacy_filter", Interleaved, [8, 640, 14, 131072]).base(15e4).everywhere().window(128).d_head(64).rope(GPT_OSS),
+    family("openai_privacy_filter", Interleaved, [8, 640, 14, 131072]).both_sides().base(15e4).everywhere().window(128).d_head(64).rope(GPT_OSS),
     family("paddleocr_vl_text", Halves, [18, 1024, 16, 131072]).base(5e5).width(Width::HeadOrDivided(128))
         .sections(Sections::Row, [16, 24, 24]),
     family("persimmon", Halves, [36, 4096, 64, 16384]).older_base(25e3).share(0.5).divided(),
@@ -451,7 +451,7 @@ pub(super) const FAMILIES: &[Family] = &[
         .rope(GEMMA3),
     family("t5gemma2_text", Halves, [26, 2304, 8, 131072]).d_head(256).kinds(LastOf(6, "sliding_window_pattern")).window(4096)
         .rope(GEMMA3).windows(Windows::Split),
-    family("ultrabert", Halves, [32, 4096, 32, 32768]).kinds(ByWindow(3, "attention_windows")).window(128).rope(ULTRABERT)
+    family("ultrabert", Halves, [32, 4096, 32, 32768]).both_sides().kinds(ByWindow(3, "attention_windows")).window(128).rope(ULTRABERT)
         .windows(Windows::FirstOf("attention_windows")).unread(&["rope_theta"]),
     family("unlimited_ocr_text", Halves, [12, 1280, 10, 32768]).divided().kinds(Rule(|_, _| PROMPT)).window(128),
     family("vaultgemma", Halves, [26, 2304, 8, 8192]).d_head(256).kinds(LastOf(2, "")).window(4096),

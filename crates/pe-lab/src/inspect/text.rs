@@ -79,6 +79,9 @@ impl fmt::Display for Group {
             AttentionSpan::None => "none: this layer has no positions".to_string(),
             AttentionSpan::Window => "within a window of the image".to_string(),
             AttentionSpan::Sliding(window) => format!("over a window of {window} keys"),
+            AttentionSpan::Around { before, after } if before == after => {
+                format!("over {before} keys on each side of a query")
+            }
             AttentionSpan::Around { before, after } => {
                 format!("over {before} keys before a query and {after} after it")
             }

@@ -64,10 +64,11 @@ enum Window {
 }
 
 impl Window {
-    fn is(self, span: AttentionSpan, is_encoder: bool) -> bool {
+    fn is(self, span: AttentionSpan) -> bool {
         match (self, span) {
-            (Self::Called(called), AttentionSpan::Sliding(window)) if is_encoder => {
-                called == window || called == window + 1
+            // Encoders call attention with the keys of one side and the one of the query.
+            (Self::Called(called), AttentionSpan::Around { before, after }) => {
+                before == after && called == before + 1
             }
             (Self::Called(window), span) => span == AttentionSpan::Sliding(window),
             // Without a cache all tokens are a prompt.
@@ -86,23 +87,10 @@ impl Window {
             (Self::Shown(Some(before), Some(0)), span) => {
                 span == AttentionSpan::Sliding(before + 1)
             }
-            // Encoders see as many on both sides, with the one at the end of the window or without it.
-            (Self::Shown(Some(before), after), AttentionSpan::Sliding(window)) => {
-                after == Some(before) && (window == before || window == before + 1)
-            }
             _ => false,
         }
     }
 }
-
-/// Encoders with windows: their code takes a window as the number of keys on one side, and one more.
-const BOTH_WAYS: [&str; 5] = [
-    "embedding_gemma2_text",
-    "modernbert",
-    "neomme",
-    "openai_privacy_filter",
-    "ultrabert",
-];
 
 /// Fields by which a model was trained and that version 5.23.0 of transformers passes over.
 const AS_TRAINED: [(&str, &str); 2] =
@@ -214,7 +202,7 @@ fn difference_of(
                 return Ok(Some(format!("there is no layer {i}")));
             };
             if let Some(window) = window
-                && !window.is(layer.span, BOTH_WAYS.contains(&name))
+                && !window.is(layer.span)
             {
                 let span = layer.span;
                 return Ok(Some(format!("layer {i} has {window:?}, not {span:?}")));
