@@ -58,9 +58,9 @@ use crate::unrotated;
 /// ```
 ///
 /// What a file leaves out is as the code of its model type has it in transformers 5. A file whose
-/// `transformers_version` is older is read as version 4.57 reads it, where the two differ: the base of
-/// `cohere` and `persimmon`, and an `original_max_position_embeddings` beside the parameters, which
-/// counted for LongRoPE alone. Without a version the file counts as new. A field that the model's code
+/// `transformers_version` is older has what version 4.57 gives it in two places where that differs: the base where it
+/// is left out, as of `cohere`, `falcon_h1`, `olmo3` and `qwen3_vl_text`, and an `original_max_position_embeddings` beside the
+/// parameters, which counted for LongRoPE alone, and gave its factor. Without a version the file counts as new. A field that the model's code
 /// passes over is passed over. For a model of text and images, the part about text is read.
 ///
 /// A model type that is not read is an error with the nearest that are; `docs/models.md` in the

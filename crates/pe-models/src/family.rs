@@ -241,6 +241,9 @@ pub(super) enum Rope {
         full: &'static str,
         windows: &'static str,
         scales_windows: bool,
+        /// Before version 5 of transformers, where that was otherwise: the base of full attention, and the name and the base
+        /// for windows.
+        older: Option<(f64, &'static str, f64)>,
     },
 }
 

@@ -16,6 +16,7 @@ const GEMMA3: Rope = Rope::Older {
     full: "rope_theta",
     windows: "rope_local_base_freq",
     scales_windows: false,
+    older: None,
 };
 
 const MODERNBERT: Rope = Rope::Older {
@@ -23,6 +24,15 @@ const MODERNBERT: Rope = Rope::Older {
     full: "global_rope_theta",
     windows: "local_rope_theta",
     scales_windows: true,
+    older: None,
+};
+
+const MODERNBERT_DECODER: Rope = Rope::Older {
+    groups: r#"{"sliding_attention": {"rope_theta": 1e4}, "full_attention": {"rope_theta": 16e4}}"#,
+    full: "global_rope_theta",
+    windows: "local_rope_theta",
+    scales_windows: true,
+    older: Some((16e4, "local_rope_theta", 16e4)),
 };
 
 /// NeoMME: a base beside the groups is for both kinds.
@@ -32,6 +42,7 @@ const NEOMME: Rope = Rope::Older {
     full: "rope_theta",
     windows: "rope_theta",
     scales_windows: false,
+    older: None,
 };
 
 const OLMO3: Rope = Rope::Older {
@@ -39,6 +50,7 @@ const OLMO3: Rope = Rope::Older {
     full: "rope_theta",
     windows: "",
     scales_windows: false,
+    older: Some((1e4, "rope_theta", 1e4)),
 };
 
 const GEMMA4: Rope = Rope::PerKind(
@@ -294,7 +306,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("exaone_moe", Halves, [32, 4096, 32, 2048]).kinds(LastOf(4, "sliding_window_pattern")).rotates(Rotates::WindowsIfAny)
         .window(4096),
     family("falcon", Halves, [32, 4544, 71, 2048]).divided().rotates(Rotates::If("alibi", When::Flag(false, true))).unread(&["n_embed"]),
-    family("falcon_h1", Halves, [32, 4096, 32, 8192]).kinds(Hybrid),
+    family("falcon_h1", Halves, [32, 4096, 32, 8192]).older_base(1e5).kinds(Hybrid),
     family("flex_olmo", Halves, [32, 4096, 32, 4096]).base(5e5),
     family("flint", Halves, [49, 2048, 32, 262144])
         .kinds(Rule(|i, n| match i < 2 || i % 4 == 1 || i + 1 == n { true => "full_attention", false => "sliding_attention" }))
@@ -348,7 +360,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("jetmoe", Halves, [12, 2048, 32, 4096]).width(Width::Channels(128)).unread(&["head_dim"]),
     family("jina_embeddings_v3", Halves, [24, 1024, 16, 8194]).base(2e4),
     family("kolibri1", Halves, [50, 2560, 48, 262144]).d_head(128).rotates(Rotates::WindowsIfAny).kinds(LastOf(5, "")).window(513),
-    family("kyutai_speech_to_text", Halves, [48, 2048, 32, 750]),
+    family("kyutai_speech_to_text", Halves, [48, 2048, 32, 750]).older_base(1e5),
     family("laguna", Halves, [40, 2048, 48, 131072]).d_head(128).shares(Share::PartInGroup(1.0)).kinds(Full).window(512).rope(LAGUNA),
     family("lfm2", Halves, [32, 2560, 32, 128000]).base(1e6).kinds(FullIn("full_attn_idxs")),
     family("lfm2_moe", Halves, [32, 2048, 32, 128000]).base(1e6).kinds(Listed),
@@ -379,7 +391,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("modernbert", Halves, [22, 768, 12, 8192]).both_sides().kinds(FirstOf(3, "global_attn_every_n_layers")).window(64).rope(MODERNBERT)
         .windows(Windows::PlainOrLocal),
     family("modernbert-decoder", Halves, [22, 768, 12, 8192]).kinds(FirstOf(3, "global_attn_every_n_layers")).window(64)
-        .rope(MODERNBERT).windows(Windows::PlainOrLocal),
+        .rope(MODERNBERT_DECODER).windows(Windows::PlainOrLocal),
     family("molmo2_text", Halves, [36, 4096, 32, 36864]).d_head(128).rotates(Rotates::Scaled),
     family("moshi", Halves, [32, 4096, 32, 3000]),
     family("muse_glimmer_assistant", Halves, [5, 6656, 32, 131072]).base(5e5).d_head(128).window(2048).kinds(Sliding),
@@ -431,8 +443,8 @@ pub(super) const FAMILIES: &[Family] = &[
     family("qwen3_omni_moe_talker_code_predictor", Halves, [5, 1024, 16, 32768]).d_head(128).kinds(AfterFull(28)),
     family("qwen3_omni_moe_talker_text", Halves, [20, 1024, 16, 32768]).sections(Sections::Dealt, [24, 20, 20]),
     family("qwen3_omni_moe_text", Halves, [28, 2048, 28, 32768]).base(1e6).sections(Sections::Dealt, [24, 20, 20]),
-    family("qwen3_vl_moe_text", Halves, [24, 2048, 16, 128000]).base(5e5).sections(Sections::Dealt, [24, 20, 20]),
-    family("qwen3_vl_text", Halves, [32, 4096, 32, 128000]).base(5e5).d_head(128).sections(Sections::Dealt, [24, 20, 20]),
+    family("qwen3_vl_moe_text", Halves, [24, 2048, 16, 128000]).base(5e5).older_base(5e6).sections(Sections::Dealt, [24, 20, 20]),
+    family("qwen3_vl_text", Halves, [32, 4096, 32, 128000]).base(5e5).older_base(5e6).d_head(128).sections(Sections::Dealt, [24, 20, 20]),
     family("qwen4_exp_text", Halves, [40, 2048, 16, 32768]).share(1.0).d_head(256).kinds(LinearBut(4, "full_attention_interval"))
         .sections(Sections::Dealt, [11, 11, 10]),
     family("recurrent_gemma", Halves, [26, 2560, 10, 0]).scalings(Scalings::None).share(0.5).kinds(Blocks).window(2048)

@@ -1,8 +1,9 @@
-//! Files that are read as their models were trained, where transformers 5.23.0 passes over a field.
+//! Files that are read as their models were trained, where transformers 5.23.0 passes over a field or has another default.
 
 use alloc::format;
 use alloc::string::ToString;
 
+use pe_burn::RopeScaling;
 use serde_json::json;
 
 use super::{message, model, rotary};
@@ -94,4 +95,48 @@ fn a_part_is_of_the_version_of_its_file() {
     let empty = json!({"model_type": "persimmon", "transformers_version": "4.57.1", "text_config": {},
         "hidden_size": 64, "num_attention_heads": 4});
     assert_eq!(model(empty).rotary().unwrap().base, 25e3);
+}
+
+/// What 4.57.1 gives layers with windows, where it had other names and defaults.
+#[test]
+fn windows_of_an_older_file_have_the_base_of_its_version() {
+    let of = |model_type: &str, fields: serde_json::Value| {
+        let mut file = json!({"model_type": model_type, "head_dim": 64, "num_hidden_layers": 4});
+        file.as_object_mut()
+            .unwrap()
+            .append(&mut fields.as_object().unwrap().clone());
+        let layers = model(file).layers().unwrap();
+        let base_of = |i: usize| layers[i].rotary.as_ref().unwrap().base;
+        [base_of(0), base_of(1), base_of(3)]
+    };
+    let older = |mut fields: serde_json::Value| {
+        fields["transformers_version"] = "4.57.1".into();
+        fields
+    };
+    assert_eq!(of("olmo3", json!({})), [5e5; 3]);
+    assert_eq!(of("olmo3", older(json!({}))), [1e4; 3]);
+    let base = json!({"rope_theta": 1e6});
+    assert_eq!(of("olmo3", base.clone()), [5e5, 5e5, 1e6]);
+    assert_eq!(of("olmo3", older(base)), [1e6; 3]);
+    let decoder = "modernbert-decoder";
+    assert_eq!(of(decoder, json!({})), [16e4, 1e4, 16e4]);
+    assert_eq!(of(decoder, older(json!({}))), [16e4; 3]);
+    let base = older(json!({"local_rope_theta": 2e4}));
+    assert_eq!(of(decoder, base), [16e4, 2e4, 16e4]);
+    assert_eq!(of("modernbert", older(json!({}))), [16e4, 1e4, 16e4]);
+}
+
+/// By 4.57.1, a length beside LongRoPE gives its factor, whatever factor it has itself.
+#[test]
+fn the_factor_of_an_older_longrope_follows_from_the_length_beside_it() {
+    let of = |version: &str| {
+        let file = json!({"head_dim": 4, "max_position_embeddings": 8192, "transformers_version": version,
+            "original_max_position_embeddings": 1024, "rope_scaling": {"type": "longrope", "factor": 3.0,
+            "short_factor": [1.0, 1.0], "long_factor": [2.0, 2.0]}});
+        match rotary("llama", file).unwrap().scaling {
+            Some(RopeScaling::Longrope(longrope)) => longrope.factor,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!([of("4.57.1"), of("5.3.0")], [Some(8.0), Some(3.0)]);
 }
