@@ -18,6 +18,10 @@ use crate::parameters::{ORIGINAL, parameters};
 use crate::rope::{self, Rotation};
 
 /// What one layer of a model does with positions: an entry of [`HfConfig::layers`](crate::HfConfig::layers).
+///
+/// The scale of the scores is not a part of it. That of DeepSeek and its relatives depends on the scaling: their code multiplies
+/// the scores by `(0.1 mscale_all_dim ln(factor) + 1)²` besides `1 / √d_head`, which is 1.8739 for DeepSeek-V3 (a factor of 40,
+/// `mscale_all_dim` 1).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LayerPositions {
