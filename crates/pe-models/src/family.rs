@@ -287,9 +287,8 @@ pub(super) enum Sections {
     TimeLast,
     /// Row and column in turn, whatever the file says.
     TwoDealt,
-    /// HunYuan-VL's: halves of numbers of columns, for as many coordinates as are listed. A file without
-    /// them is read for text alone.
-    Columns,
+    /// In a row, for as many coordinates as are listed: HunYuan-VL. A file without them is read for text alone.
+    AnyNumber,
 }
 
 /// Which pairs of a head turn by which coordinate of a patch.

@@ -275,8 +275,8 @@ fn complete(own: &mut Fields, file: &Fields, family: &Family) -> Result<(), Stri
         own.set("rope_type", Value::Text("longrope".into()));
     }
     // The name in HunYuan-VL's first files.
-    let has_columns = matches!(family.sections, Some((Sections::Columns, _)));
-    if has_columns && own.text("rope_type")? == Some("xdrope") {
+    let has_any_number = matches!(family.sections, Some((Sections::AnyNumber, _)));
+    if has_any_number && own.text("rope_type")? == Some("xdrope") {
         own.set("rope_type", Value::Text("dynamic".into()));
     }
     Ok(())

@@ -2,9 +2,10 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::ops::Range;
 
-use pe_burn::axes::{Axis, PairOrder};
+use pe_burn::axes::{Axis, AxisFrequencies, PairOrder};
 use pe_burn::scaling::{Fields, Longrope, Ntk, Value};
 use pe_burn::{Axes, Layout, RopeScaling, RotaryPositionalEncodingConfig};
 
@@ -66,7 +67,9 @@ pub(super) fn of_kind(
         return Ok(Some((columns, config)));
     }
     config.axes = match family.sections {
-        Some((Sections::Columns, _)) => columns_of_axes(&parameters, rotary_dim / 2).map_err(of)?,
+        Some((Sections::AnyNumber, _)) => {
+            any_number_of_axes(&parameters, rotary_dim / 2).map_err(of)?
+        }
         Some((Sections::TwoDealt, _)) => {
             let pairs = rotary_dim / 2;
             let axes = Axes::mrope([pairs.div_ceil(2), pairs / 2]);
@@ -218,7 +221,7 @@ fn sections(
         Sections::Row => sum == pairs,
         Sections::TimeLast => sum == pairs && first == second,
         Sections::Dealt => true,
-        Sections::Columns | Sections::TwoDealt => unreachable!("they have no three numbers"),
+        Sections::AnyNumber | Sections::TwoDealt => unreachable!("they have no three numbers"),
     };
     if !fits || given.contains(&0) {
         let alike = match kind {
@@ -237,12 +240,12 @@ fn sections(
             let owners = in_turn.chain(core::iter::repeat_n(0, third)).collect();
             Axes::mrope([third, first, second]).with_order(PairOrder::Given(owners))
         }
-        Sections::Columns | Sections::TwoDealt => unreachable!("they have no three numbers"),
+        Sections::AnyNumber | Sections::TwoDealt => unreachable!("they have no three numbers"),
     })
 }
 
 /// The axes of HunYuan-VL, for this many pairs; `None` where the file has none.
-fn columns_of_axes(parameters: &Fields, pairs: usize) -> Result<Option<Axes>, String> {
+fn any_number_of_axes(parameters: &Fields, pairs: usize) -> Result<Option<Axes>, String> {
     let read = |name| parameters.optional_list(name, "a list of lengths", Value::as_length);
     let (newer, older) = (read("mrope_section")?, read("xdrope_section")?);
     let given = match (newer, older) {
@@ -259,6 +262,10 @@ fn columns_of_axes(parameters: &Fields, pairs: usize) -> Result<Option<Axes>, St
                 "the sum of `mrope_section` must be {pairs}, half the columns of a head; got {given:?}"
             ))
         }
-        given => Ok(given.map(Axes::xdrope)),
+        given => Ok(given.map(|pairs| {
+            let axis = |(i, pairs)| Axis::new(i).with_columns(2 * pairs);
+            let axes: Vec<Axis> = pairs.into_iter().enumerate().map(axis).collect();
+            Axes::new(axes).with_frequencies(AxisFrequencies::Line)
+        })),
     }
 }

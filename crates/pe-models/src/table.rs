@@ -349,7 +349,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("hrm_text", Halves, [16, 1536, 12, 2048]).d_head(128).kinds(Cycles),
     family("hunyuan_v1_dense", Halves, [32, 4096, 32, 2048]).scalings(Scalings::Alpha),
     family("hunyuan_v1_moe", Halves, [32, 4096, 32, 2048]).scalings(Scalings::Alpha),
-    family("hunyuan_vl_text", Halves, [32, 4096, 32, 2048]).scalings(Scalings::Alpha).sections(Sections::Columns, [0, 0, 0]),
+    family("hunyuan_vl_text", Halves, [32, 4096, 32, 2048]).scalings(Scalings::Alpha).sections(Sections::AnyNumber, [0, 0, 0]),
     family("hy_v3", Halves, [80, 4096, 64, 131072]).base(11_158_840.0).d_head(128),
     family("hy_v4", Halves, [34, 2816, 32, 262144]).latent(192, 64),
     family("hyperclovax", Halves, [32, 4096, 32, 2048]),

@@ -79,6 +79,7 @@ const TOLD: &str = r#"
     {"model_type": "gemma3_text", "use_bidirectional_attention": true, "sliding_window": 512} | over 256 keys on each side of a query
     {"model_type": "modernbert-decoder", "local_attention": 128} | over a window of 64 keys
     {"model_type": "unlimited_ocr_text"} | over the prompt, and a window of 128 keys
+    {"model_type": "hunyuan_vl", "head_dim": 128, "num_hidden_layers": 2, "rope_scaling": {"type": "xdrope", "alpha": 1000.0, "xdrope_section": [16, 16, 16, 16]}} | pairs of 16, 16, 16, 16, a number for each: in a row
     {"model_type": "neomme"} | pairs of row 16, column 16: in turn
     {"model_type": "nanochat"} | direction    opposite: pairs turn by minus the angle
     {"model_type": "vjepa2"} | tiled: column i of an axis turns by frequency i,"#;
