@@ -258,7 +258,7 @@ impl Encoder {
                     norms: kind.norms.map(|part| norm(&name(part))),
                     rope,
                     window: match span {
-                        AttentionSpan::Sliding(window) => Some(window),
+                        AttentionSpan::Around { before, .. } => Some(before),
                         _ => None,
                     },
                 })

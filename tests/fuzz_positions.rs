@@ -62,7 +62,6 @@ fn with_axes() -> Vec<PositionalConfig> {
         ),
         (Axes::mrope([2, 1, 1]), Layout::Halves),
         (Axes::mrope_interleaved([2, 1, 1]), Layout::Halves),
-        (Axes::xdrope([2, 1, 1]), Layout::Halves),
     ];
     let rotary = |(axes, layout)| {
         let config = RotaryPositionalEncodingConfig::new(WIDTH).with_layout(layout);

@@ -3,7 +3,7 @@
 
 use burn::module::Param;
 use burn::tensor::{Device, Distribution, Tensor};
-use pe_burn::axes::{Axis, AxisFrequencies, PairOrder};
+use pe_burn::axes::{Axis, AxisFrequencies};
 use pe_burn::coordinates::{Normalization, Part};
 use pe_burn::rotary::MixedRotaryConfig;
 use pe_burn::scaling::Dynamic;
@@ -232,7 +232,6 @@ fn multimodal_rotation_of_text_is_plain() {
                 plain.init(&device),
                 with_axes(Axes::mrope([2, 3, 3])),
                 with_axes(Axes::mrope_interleaved([4, 2, 2])),
-                with_axes(Axes::xdrope([1, 5, 2])),
             ];
             let x = embeddings(2, 3 * 30, 16, &device).reshape([2, 3, 30, 16]);
             for start in [0, 100_000] {
@@ -244,13 +243,7 @@ fn multimodal_rotation_of_text_is_plain() {
                     let same = rope.rotate_queries(x.clone(), &text);
                     assert!(distance(line.clone(), same) < 1e-6);
                     let back = rope.invert(rope.rotate_queries(x.clone(), &text), &text);
-                    match rope.config().axes.as_ref().unwrap().order() {
-                        PairOrder::Columns => {
-                            let error = refusal(back);
-                            assert!(error.ends_with("has no inverse"), "{error}");
-                        }
-                        _ => assert!(distance(back.unwrap(), x.clone()) < 1e-5),
-                    }
+                    assert!(distance(back.unwrap(), x.clone()) < 1e-5);
                 }
             }
         }
@@ -564,65 +557,6 @@ fn a_coordinate_past_the_reach_is_named_by_its_axis_row_and_token() {
     );
 }
 
-/// xDRoPE by its definition, for every column of every token.
-#[test]
-fn columns_of_a_pair_turn_by_different_coordinates() {
-    let (pairs, sections) = (8, [3, 0, 4, 1]);
-    let places = [[3.0, 50.0, 7.5, 1e6], [0.0, 1.0, -2.0, 9.0]];
-    let positions = Positions::from(Coordinates::new(places).unwrap());
-    let owner = |column: usize| {
-        let ends = [6, 6, 14, 16];
-        ends.iter().position(|end| column < *end).unwrap()
-    };
-    for device in devices() {
-        let rope = RotaryPositionalEncodingConfig::new(20)
-            .with_rotary_dim(2 * pairs)
-            .with_layout(Layout::Halves)
-            .with_axes(Axes::xdrope(sections))
-            .init(&device);
-        let x = embeddings(1, 2, 20, &device).reshape([1, 1, 2, 20]);
-        let ours = values(rope.rotate_queries(x.clone(), &positions));
-        for ((ours, x), place) in ours.chunks(20).zip(values(x).chunks(20)).zip(places) {
-            for (c, ours) in ours.iter().enumerate() {
-                let expected = match c {
-                    16.. => f64::from(x[c]),
-                    _ => {
-                        let angle = place[owner(c)] * 1e4_f64.powf(-((c % 8) as f64) / 8.0);
-                        let other = match c {
-                            0..8 => -f64::from(x[c + 8]),
-                            _ => f64::from(x[c - 8]),
-                        };
-                        f64::from(x[c]) * angle.cos() + other * angle.sin()
-                    }
-                };
-                assert!((f64::from(*ours) - expected).abs() < 1e-6, "{c}");
-            }
-        }
-    }
-    let said = |config: RotaryPositionalEncodingConfig| refusal(config.try_init(&Device::flex()));
-    let config = RotaryPositionalEncodingConfig::new(16).with_axes(Axes::xdrope([4, 4]));
-    assert!(
-        said(config.clone())
-            .starts_with("axes in the order of columns are for the layout of halves")
-    );
-    let config = config.with_layout(Layout::Halves);
-    let axes = Axes::xdrope([4, 3]);
-    assert_eq!(
-        said(config.clone().with_axes(axes)),
-        "the sum of the columns of all axes must be 16, the number of columns that are rotated; got 14"
-    );
-    let axes = Axes::xdrope([4, 4]);
-    for axes in [
-        axes.clone().with_frequencies(AxisFrequencies::Own),
-        axes.with_unturned(2),
-    ] {
-        let words = "the order of columns is for pairs that have the frequencies of a line";
-        assert!(said(config.clone().with_axes(axes)).starts_with(words));
-    }
-    let config = SinusoidalPositionalEncodingConfig::new(16).with_axes(Axes::xdrope([4, 4]));
-    assert!(config.try_init(&Device::flex()).is_err());
-}
-
 /// HunYuan-VL's first files: the fields of its text beside the others, and older names.
 #[test]
 fn files_of_hunyuan_vl() {
@@ -634,7 +568,7 @@ fn files_of_hunyuan_vl() {
         HfConfig::from_json(&json).unwrap().rotary()
     };
     let older = file(r#""type": "xdrope", "xdrope_section": [16, 16, 16, 16]"#).unwrap();
-    assert_eq!(older.axes, Some(Axes::xdrope([16, 16, 16, 16])));
+    assert_eq!(older.axes, Some(Axes::mrope([16, 16, 16, 16])));
     let newer = file(r#""type": "dynamic", "mrope_section": [16.0, 16, 16, 16]"#).unwrap();
     assert_eq!(older, newer);
     assert_eq!(file(r#""type": "dynamic""#).unwrap().axes, None);

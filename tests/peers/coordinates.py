@@ -172,8 +172,8 @@ def jepa():
 
 
 def hunyuan():
-    """The two columns of a pair turn by different coordinates. The last two tokens are far away."""
-    package = importlib.import_module("transformers.models.hunyuan_vl.modeling_hunyuan_vl")
+    """By the formula of Tencent's own code, which has the list of sections twice: the two columns of a pair turn by one
+    coordinate. transformers 5.23.0 has each section doubled. The last two tokens are far away."""
     alpha = {"rope_type": "dynamic", "alpha": 1000.0, "factor": 1.0}
     for width, sections, more in [
         (128, [16, 16, 16, 16], alpha),
@@ -183,13 +183,15 @@ def hunyuan():
         axes = len(sections)
         far = [[131_071] * axes, [131_071 - 1000 * i for i in range(axes)]]
         places = np.concatenate([np.arange(8 * axes).reshape(8, axes) % 13, far])
-        positions = torch.tensor(places.T)[:, None]
         parameters = {"rope_theta": 10_000.0, "mrope_section": sections} | more
-        config = SimpleNamespace(rope_parameters=parameters, head_dim=width, max_position_embeddings=32_768)
         x = queries(len(places), width)
-        rotated = turned(package.HunYuanVLRotaryEmbedding(config), x, positions, package.apply_rotary_pos_emb)
+        base = 10_000.0 * more.get("alpha", 1.0) ** (width / (width - 2))
+        angles = places[:, np.repeat(np.arange(axes), sections)] * base ** (-np.arange(0, width, 2) / width)
+        cos, sin = np.cos(angles), np.sin(angles)
+        first, second = np.split(x.numpy(), 2, axis=-1)
+        rotated = np.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)
         model = {"model_type": "hunyuan_vl_text", "num_hidden_layers": 4, "head_dim": width, "rope_parameters": parameters}
-        yield case("transformers HunYuanVLRotaryEmbedding", "transformers", {}, places, x, rotated, model=model)
+        yield case("HunYuan-VL, the formula of Tencent's code", "transformers", {}, places, x, rotated, model=model)
 
 
 def multimodal():

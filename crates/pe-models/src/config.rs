@@ -58,9 +58,9 @@ use crate::unrotated;
 /// ```
 ///
 /// What a file leaves out is as the code of its model type has it in transformers 5. A file whose
-/// `transformers_version` is older is read as version 4.57 reads it, where the two differ: the base of
-/// `cohere` and `persimmon`, and an `original_max_position_embeddings` beside the parameters, which
-/// counted for LongRoPE alone. Without a version the file counts as new. A field that the model's code
+/// `transformers_version` is older has what version 4.57 gives it in two places where that differs: the base where it
+/// is left out, as of `cohere`, `falcon_h1`, `olmo3` and `qwen3_vl_text`, and an `original_max_position_embeddings` beside the
+/// parameters, which counted for LongRoPE alone, and gave its factor. Without a version the file counts as new. A field that the model's code
 /// passes over is passed over. For a model of text and images, the part about text is read.
 ///
 /// A model type that is not read is an error with the nearest that are; `docs/models.md` in the
@@ -98,8 +98,10 @@ impl HfConfig {
         Ok(Self::new(fields))
     }
 
-    /// Adds what the class of the whole gives its text where the file leaves it out.
+    /// Adds what the class of the whole gives its text where the file leaves it out, and says of the parts which version of
+    /// transformers they are from.
     fn new(mut fields: Fields) -> Self {
+        hand_down_version(&mut fields);
         let name = "text_config";
         let outer = fields.text("model_type").ok().flatten();
         let given = WHOLES
@@ -242,6 +244,29 @@ impl HfConfig {
         };
         let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
         Ok((file, alias.map_or(name, |(_, name)| name.to_string())))
+    }
+}
+
+/// Says of each group that is a model which version of transformers the file is from, where the group itself does not.
+fn hand_down_version(file: &mut Fields) {
+    let name = "transformers_version";
+    let Ok(Some(version)) = file.text(name).map(|text| text.map(ToString::to_string)) else {
+        return;
+    };
+    let names: Vec<String> = file.names().map(ToString::to_string).collect();
+    for group in names {
+        let is_part = group.ends_with("_config") || matches!(&*group, "encoder" | "decoder");
+        if let Ok(Some(own)) = file.group(&group)
+            && (is_part || own.contains("model_type"))
+            && !own.is_empty()
+        {
+            let mut own = own.clone();
+            if !own.contains(name) {
+                own.set(name, Value::Text(version.clone()));
+            }
+            hand_down_version(&mut own);
+            file.set(&group, Value::Group(own));
+        }
     }
 }
 

@@ -29,6 +29,8 @@ pub(super) struct Family {
     pub windows: Windows,
     /// Whether every layer with attention has a window where there is one.
     pub everywhere: bool,
+    /// Whether a window has its number of keys on each side of a query: encoders.
+    pub both_sides: bool,
     pub scale: Scale,
     /// The axes of text, images and video.
     pub sections: Option<(Sections, [usize; 3])>,
@@ -126,7 +128,7 @@ pub(super) enum Windows {
     InTurn(usize),
     /// In `sliding_window`, which counts the keys on both sides of a query and the one after them: T5Gemma 2.
     Split,
-    /// In `sliding_window`; half of it and one more where `use_bidirectional_attention` is set.
+    /// In `sliding_window`, which counts the keys on both sides of a query where `use_bidirectional_attention` is set.
     Halved,
     /// Under this name or `sliding_window`.
     Named(&'static str),
@@ -151,6 +153,8 @@ pub(super) enum Share {
     PartInGroup(f64),
     /// The same, or else the part of a head that `rotary_dim` is, or else all of them.
     PartOrColumns,
+    /// As many as `rotary_dim` says, or else all of them.
+    WholeOrColumns,
     /// Half of them, and what stands beside the parameters is passed over.
     Half,
     /// The number of columns that is named `rotary_dim`.
@@ -237,6 +241,9 @@ pub(super) enum Rope {
         full: &'static str,
         windows: &'static str,
         scales_windows: bool,
+        /// Before version 5 of transformers, where that was otherwise: the base of full attention, and the name and the base
+        /// for windows.
+        older: Option<(f64, &'static str, f64)>,
     },
 }
 
@@ -251,7 +258,7 @@ pub(super) enum Scalings {
     Sections,
     /// This one alone.
     Only(&'static str),
-    /// LongRoPE with the factors of short inputs alone, and a factor of queries and keys: Phi-3.5-MoE.
+    /// LongRoPE, with a factor of queries and keys in the file: Phi-3.5-MoE.
     Mscale,
     /// None.
     None,
@@ -280,9 +287,8 @@ pub(super) enum Sections {
     TimeLast,
     /// Row and column in turn, whatever the file says.
     TwoDealt,
-    /// HunYuan-VL's: halves of numbers of columns, for as many coordinates as are listed. A file without
-    /// them is read for text alone.
-    Columns,
+    /// In a row, for as many coordinates as are listed: HunYuan-VL. A file without them is read for text alone.
+    AnyNumber,
 }
 
 /// Which pairs of a head turn by which coordinate of a patch.
@@ -363,6 +369,7 @@ pub(super) const fn family(name: &'static str, layout: Layout, sizes: [usize; 4]
         window: None,
         windows: Windows::Plain,
         everywhere: false,
+        both_sides: false,
         scale: Scale::None,
         sections: None,
         patches: None,
@@ -454,6 +461,7 @@ setters! {
     window(window: usize) => window: Some(window);
     windows(windows: Windows) => windows: windows;
     everywhere() => everywhere: true;
+    both_sides() => both_sides: true;
     rotates(rotates: Rotates) => rotates: rotates;
     rope(rope: Rope) => rope: rope;
     scalings(scalings: Scalings) => scalings: scalings;

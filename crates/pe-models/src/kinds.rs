@@ -73,6 +73,7 @@ pub(super) fn count(file: &Fields, family: &Family) -> Result<usize, String> {
         Some((name, layers)) if layers > MAX_LAYERS => Err(format!(
             "`{name}` must be at most {MAX_LAYERS}; got {layers}"
         )),
+        Some((name, 0)) => Err(format!("`{name}` must be at least 1; got 0")),
         Some((_, layers)) => Ok(layers),
         None => Ok(family.sizes.layers),
     }
@@ -314,25 +315,39 @@ pub(super) fn rope_layers(file: &Fields, layers: usize) -> Result<Vec<bool>, Str
     }
 }
 
-/// The number of keys in a window, as the configuration class of the type has it; `None` where there is none.
+/// Whether a flag is set, written as true and false, or by Gemma 4 as "all" for both directions.
+fn is_set(file: &Fields, name: &str) -> Result<bool, String> {
+    match file.text(name) {
+        Ok(text) => Ok(text == Some("all")),
+        Err(_) => Ok(file.flag(name)?.unwrap_or(false)),
+    }
+}
+
+/// How many keys before and after a query are in a window of this number; `None` where all of them are before it.
+pub(super) fn sides(
+    file: &Fields,
+    family: &Family,
+    window: usize,
+) -> Result<Option<(usize, usize)>, String> {
+    Ok(match family.windows {
+        Windows::Split => Some((window.div_ceil(2).saturating_sub(1), window / 2)),
+        Windows::Halved if is_set(file, "use_bidirectional_attention")? => {
+            Some((window / 2, window / 2))
+        }
+        _ => family.both_sides.then_some((window, window)),
+    })
+}
+
+/// The number of a window, as the file of the type has it; `None` where there is none.
 pub(super) fn window(file: &Fields, family: &Family) -> Result<Option<usize>, String> {
     let plain = || {
         let usual = family.window.filter(|_| !file.is_null("sliding_window"));
         Ok::<_, String>(file.optional_length("sliding_window")?.or(usual))
     };
-    // Written as true and false, or by Gemma 4 as "all" for both directions.
-    let is_set = |name| match file.text(name) {
-        Ok(text) => Ok(text == Some("all")),
-        Err(_) => Ok::<_, String>(file.flag(name)?.unwrap_or(false)),
-    };
     match family.windows {
-        Windows::Plain | Windows::InTurn(_) | Windows::Split => plain(),
-        Windows::Flagged if !is_set("use_sliding_window")? => Ok(None),
+        Windows::Plain | Windows::InTurn(_) | Windows::Split | Windows::Halved => plain(),
+        Windows::Flagged if !is_set(file, "use_sliding_window")? => Ok(None),
         Windows::Flagged => plain(),
-        Windows::Halved if is_set("use_bidirectional_attention")? => {
-            Ok(plain()?.map(|window| window / 2 + 1))
-        }
-        Windows::Halved => plain(),
         Windows::Named(name) => match file.optional_length(name)? {
             Some(window) => Ok(Some(window)),
             None => plain(),

@@ -18,6 +18,10 @@ use crate::parameters::{ORIGINAL, parameters};
 use crate::rope::{self, Rotation};
 
 /// What one layer of a model does with positions: an entry of [`HfConfig::layers`](crate::HfConfig::layers).
+///
+/// The scale of the scores is not a part of it. That of DeepSeek and its relatives depends on the scaling: their code multiplies
+/// the scores by `(0.1 mscale_all_dim ln(factor) + 1)²` besides `1 / √d_head`, which is 1.8739 for DeepSeek-V3 (a factor of 40,
+/// `mscale_all_dim` 1).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct LayerPositions {
@@ -40,9 +44,9 @@ pub struct LayerPositions {
 pub enum AttentionSpan {
     /// All of them.
     Full,
-    /// Those of a window around the query. The number is the `sliding_window` of the file.
+    /// Those of a window that ends with the query: this many, with the one of the query itself.
     Sliding(usize),
-    /// This many before the query, and this many after it.
+    /// In an encoder: this many before the query, that of the query itself, and this many after it.
     Around {
         /// The keys before the query.
         before: usize,
@@ -308,11 +312,7 @@ fn span(file: &Fields, family: &Family, kind: &str) -> Result<AttentionSpan, Str
         kind if !has_attention(kind) => AttentionSpan::None,
         kinds::SLIDING | kinds::HYBRID_SLIDING | kinds::PROMPT => match window(file, family)? {
             Some(window) if kind == kinds::PROMPT => AttentionSpan::PromptAndSliding(window),
-            Some(window) if family.windows == Windows::Split => AttentionSpan::Around {
-                before: window.div_ceil(2).saturating_sub(1),
-                after: window / 2,
-            },
-            Some(window) => AttentionSpan::Sliding(window),
+            Some(window) => around(file, family, window)?,
             None => {
                 return Err(format!(
                     "it has no `sliding_window` for the layers of kind \"{kind}\" in `layer_types`"
@@ -325,9 +325,16 @@ fn span(file: &Fields, family: &Family, kind: &str) -> Result<AttentionSpan, Str
             AttentionSpan::Chunked(length.unwrap_or(8192))
         }
         _ => match window(file, family)?.filter(|_| family.everywhere) {
-            Some(window) => AttentionSpan::Sliding(window),
+            Some(window) => around(file, family, window)?,
             None => AttentionSpan::Full,
         },
+    })
+}
+
+fn around(file: &Fields, family: &Family, window: usize) -> Result<AttentionSpan, String> {
+    Ok(match kinds::sides(file, family, window)? {
+        Some((before, after)) => AttentionSpan::Around { before, after },
+        None => AttentionSpan::Sliding(window),
     })
 }
 

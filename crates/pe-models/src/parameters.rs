@@ -61,9 +61,19 @@ pub(super) fn parameters(
             full,
             windows,
             scales_windows,
+            older: before,
         } => {
             let mut own = newer.cloned().unwrap_or_default();
-            let usual = usual(groups);
+            let mut usual = usual(groups);
+            let mut windows = windows;
+            if let (Some((base, name, of_windows)), true) = (before, is_older(file)?) {
+                windows = name;
+                for (group, base) in [(FULL, base), (SLIDING, of_windows)] {
+                    let mut other = Fields::default();
+                    other.set("rope_theta", Value::Number(base));
+                    usual.set(group, Value::Group(other));
+                }
+            }
             for (group, name, is_scaled) in [(FULL, full, true), (SLIDING, windows, scales_windows)]
             {
                 let usual = usual.group(group)?.expect("the table has both groups");
@@ -265,8 +275,8 @@ fn complete(own: &mut Fields, file: &Fields, family: &Family) -> Result<(), Stri
         own.set("rope_type", Value::Text("longrope".into()));
     }
     // The name in HunYuan-VL's first files.
-    let has_columns = matches!(family.sections, Some((Sections::Columns, _)));
-    if has_columns && own.text("rope_type")? == Some("xdrope") {
+    let has_any_number = matches!(family.sections, Some((Sections::AnyNumber, _)));
+    if has_any_number && own.text("rope_type")? == Some("xdrope") {
         own.set("rope_type", Value::Text("dynamic".into()));
     }
     Ok(())
@@ -302,6 +312,12 @@ fn set_original(own: &mut Fields, file: &Fields, family: &Family) -> Result<(), 
     };
     if let Some(length) = length {
         own.set(ORIGINAL, Value::Number(length as f64));
+    }
+    // It gave LongRoPE its factor, whatever the parameters had.
+    if let (true, Some(length), Some(longest), true) =
+        (is_longrope, beside, longest(file, family)?, is_older(file)?)
+    {
+        own.set("factor", Value::Number(longest as f64 / length as f64));
     }
     Ok(())
 }

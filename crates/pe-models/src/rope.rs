@@ -2,9 +2,10 @@
 
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::ops::Range;
 
-use pe_burn::axes::{Axis, PairOrder};
+use pe_burn::axes::{Axis, AxisFrequencies, PairOrder};
 use pe_burn::scaling::{Fields, Longrope, Ntk, Value};
 use pe_burn::{Axes, Layout, RopeScaling, RotaryPositionalEncodingConfig};
 
@@ -31,10 +32,15 @@ pub(super) fn of_kind(
     let columns = columns(file, family, kind)?;
     let width = columns.len();
     let scaling = scaling(&parameters, family, of)?;
-    let rotary_dim = match (&scaling, family.share) {
-        (Some(RopeScaling::Proportional(_)), _) => width,
-        (None, Share::Whole) => width,
-        (_, Share::Columns(usual)) => file.optional_length("rotary_dim")?.unwrap_or(usual),
+    let listed = match family.share {
+        Share::Columns(usual) => file.optional_length("rotary_dim")?.or(Some(usual)),
+        Share::WholeOrColumns => file.optional_length("rotary_dim")?,
+        _ => None,
+    };
+    let rotary_dim = match (&scaling, listed, family.share) {
+        (Some(RopeScaling::Proportional(_)), ..) => width,
+        (_, Some(listed), _) => listed,
+        (None, _, Share::Whole | Share::WholeOrColumns) => width,
         _ => {
             let share = parameters.optional_number(SHARE).map_err(of)?;
             shared(&columns, share.unwrap_or(1.0), family)?
@@ -61,7 +67,9 @@ pub(super) fn of_kind(
         return Ok(Some((columns, config)));
     }
     config.axes = match family.sections {
-        Some((Sections::Columns, _)) => columns_of_axes(&parameters, rotary_dim / 2).map_err(of)?,
+        Some((Sections::AnyNumber, _)) => {
+            any_number_of_axes(&parameters, rotary_dim / 2).map_err(of)?
+        }
         Some((Sections::TwoDealt, _)) => {
             let pairs = rotary_dim / 2;
             let axes = Axes::mrope([pairs.div_ceil(2), pairs / 2]);
@@ -135,15 +143,18 @@ fn shared(columns: &Range<usize>, share: f64, family: &Family) -> Result<usize, 
         rotary_dim => rotary_dim,
     };
     match family.share {
-        Share::Whole | Share::WholeOnly if rotary_dim != width => Err(format!(
-            "a scaling with `{SHARE}` {share}, which {} does not have",
-            family.name
-        )),
+        Share::Whole | Share::WholeOnly | Share::WholeOrColumns if rotary_dim != width => {
+            Err(format!(
+                "a scaling with `{SHARE}` {share}, which {} does not have",
+                family.name
+            ))
+        }
         _ => Ok(rotary_dim),
     }
 }
 
-/// The scaling of Phi-3.5-MoE: transformers has the factors of short inputs at every length.
+/// The scaling of Phi-3.5-MoE, as in its authors' code. Version 5.23.0 of transformers does not tell its function the length of
+/// the input, which therefore has the factors of short inputs at every length; version 4.57 does.
 fn mscale(parameters: &Fields) -> Result<RopeScaling, String> {
     let (short, long) = (
         parameters.number("short_mscale")?,
@@ -154,10 +165,12 @@ fn mscale(parameters: &Fields) -> Result<RopeScaling, String> {
             "`short_mscale` of `rope_scaling` is {short} and `long_mscale` {long}: a factor that follows the length is not read"
         ));
     }
-    let factors = parameters.numbers("short_factor")?;
     let longrope = Longrope {
+        short_factor: parameters.numbers("short_factor")?,
+        long_factor: parameters.numbers("long_factor")?,
+        original_max_position_embeddings: parameters.length(ORIGINAL)?,
+        factor: None,
         attention_factor: Some(short),
-        ..Longrope::new(factors.clone(), factors, parameters.length(ORIGINAL)?, 1.0)
     };
     Ok(longrope.into())
 }
@@ -208,7 +221,7 @@ fn sections(
         Sections::Row => sum == pairs,
         Sections::TimeLast => sum == pairs && first == second,
         Sections::Dealt => true,
-        Sections::Columns | Sections::TwoDealt => unreachable!("they have no three numbers"),
+        Sections::AnyNumber | Sections::TwoDealt => unreachable!("they have no three numbers"),
     };
     if !fits || given.contains(&0) {
         let alike = match kind {
@@ -227,12 +240,12 @@ fn sections(
             let owners = in_turn.chain(core::iter::repeat_n(0, third)).collect();
             Axes::mrope([third, first, second]).with_order(PairOrder::Given(owners))
         }
-        Sections::Columns | Sections::TwoDealt => unreachable!("they have no three numbers"),
+        Sections::AnyNumber | Sections::TwoDealt => unreachable!("they have no three numbers"),
     })
 }
 
 /// The axes of HunYuan-VL, for this many pairs; `None` where the file has none.
-fn columns_of_axes(parameters: &Fields, pairs: usize) -> Result<Option<Axes>, String> {
+fn any_number_of_axes(parameters: &Fields, pairs: usize) -> Result<Option<Axes>, String> {
     let read = |name| parameters.optional_list(name, "a list of lengths", Value::as_length);
     let (newer, older) = (read("mrope_section")?, read("xdrope_section")?);
     let given = match (newer, older) {
@@ -249,6 +262,10 @@ fn columns_of_axes(parameters: &Fields, pairs: usize) -> Result<Option<Axes>, St
                 "the sum of `mrope_section` must be {pairs}, half the columns of a head; got {given:?}"
             ))
         }
-        given => Ok(given.map(Axes::xdrope)),
+        given => Ok(given.map(|pairs| {
+            let axis = |(i, pairs)| Axis::new(i).with_columns(2 * pairs);
+            let axes: Vec<Axis> = pairs.into_iter().enumerate().map(axis).collect();
+            Axes::new(axes).with_frequencies(AxisFrequencies::Line)
+        })),
     }
 }

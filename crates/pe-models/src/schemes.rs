@@ -56,12 +56,12 @@ impl HfConfig {
     ///
     /// Those of [`schemes`](Self::schemes), and [`PositionError::Config`] for such a Falcon.
     pub fn alibi(&self) -> Result<Option<AlibiConfig>, PositionError> {
-        let file = &self.fields;
-        if file.text("model_type").map_err(not_read)? == Some("falcon")
+        if let Ok((file, family)) = self.model()
+            && family.name == "falcon"
             && file.flag("alibi").map_err(not_read)? == Some(true)
         {
             return Err(not_read(
-                "a falcon divides its biases as it does the scores, and rounds them to bfloat16"
+                "a falcon with `alibi` divides its biases as it does the scores, and rounds them to bfloat16"
                     .into(),
             ));
         }

@@ -16,6 +16,7 @@ const GEMMA3: Rope = Rope::Older {
     full: "rope_theta",
     windows: "rope_local_base_freq",
     scales_windows: false,
+    older: None,
 };
 
 const MODERNBERT: Rope = Rope::Older {
@@ -23,6 +24,15 @@ const MODERNBERT: Rope = Rope::Older {
     full: "global_rope_theta",
     windows: "local_rope_theta",
     scales_windows: true,
+    older: None,
+};
+
+const MODERNBERT_DECODER: Rope = Rope::Older {
+    groups: r#"{"sliding_attention": {"rope_theta": 1e4}, "full_attention": {"rope_theta": 16e4}}"#,
+    full: "global_rope_theta",
+    windows: "local_rope_theta",
+    scales_windows: true,
+    older: Some((16e4, "local_rope_theta", 16e4)),
 };
 
 /// NeoMME: a base beside the groups is for both kinds.
@@ -32,6 +42,7 @@ const NEOMME: Rope = Rope::Older {
     full: "rope_theta",
     windows: "rope_theta",
     scales_windows: false,
+    older: None,
 };
 
 const OLMO3: Rope = Rope::Older {
@@ -39,6 +50,7 @@ const OLMO3: Rope = Rope::Older {
     full: "rope_theta",
     windows: "",
     scales_windows: false,
+    older: Some((1e4, "rope_theta", 1e4)),
 };
 
 const GEMMA4: Rope = Rope::PerKind(
@@ -278,7 +290,7 @@ pub(super) const FAMILIES: &[Family] = &[
         .rope(GEMMA4).windows(Windows::Halved),
     family("doge", Halves, [32, 1024, 8, 2048]),
     family("dots1", Halves, [62, 4608, 32, 2048]).kinds(AfterFull(62)).window(4096),
-    family("embedding_gemma2_text", Halves, [24, 512, 4, 262144]).kinds(FullAtTheEnd(6, "sliding_window_pattern")).global(256, 512)
+    family("embedding_gemma2_text", Halves, [24, 512, 4, 262144]).both_sides().kinds(FullAtTheEnd(6, "sliding_window_pattern")).global(256, 512)
         .window(512).rope(EMBEDDING_GEMMA2),
     family("emu3_text_model", Halves, [32, 4096, 32, 9216]).base(1e6),
     family("ernie4_5", Interleaved, [18, 1024, 16, 131072]).base(5e5).width(Width::HeadOrDivided(128)),
@@ -294,7 +306,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("exaone_moe", Halves, [32, 4096, 32, 2048]).kinds(LastOf(4, "sliding_window_pattern")).rotates(Rotates::WindowsIfAny)
         .window(4096),
     family("falcon", Halves, [32, 4544, 71, 2048]).divided().rotates(Rotates::If("alibi", When::Flag(false, true))).unread(&["n_embed"]),
-    family("falcon_h1", Halves, [32, 4096, 32, 8192]).kinds(Hybrid),
+    family("falcon_h1", Halves, [32, 4096, 32, 8192]).older_base(1e5).kinds(Hybrid),
     family("flex_olmo", Halves, [32, 4096, 32, 4096]).base(5e5),
     family("flint", Halves, [49, 2048, 32, 262144])
         .kinds(Rule(|i, n| match i < 2 || i % 4 == 1 || i + 1 == n { true => "full_attention", false => "sliding_attention" }))
@@ -337,7 +349,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("hrm_text", Halves, [16, 1536, 12, 2048]).d_head(128).kinds(Cycles),
     family("hunyuan_v1_dense", Halves, [32, 4096, 32, 2048]).scalings(Scalings::Alpha),
     family("hunyuan_v1_moe", Halves, [32, 4096, 32, 2048]).scalings(Scalings::Alpha),
-    family("hunyuan_vl_text", Halves, [32, 4096, 32, 2048]).scalings(Scalings::Alpha).sections(Sections::Columns, [0, 0, 0]),
+    family("hunyuan_vl_text", Halves, [32, 4096, 32, 2048]).scalings(Scalings::Alpha).sections(Sections::AnyNumber, [0, 0, 0]),
     family("hy_v3", Halves, [80, 4096, 64, 131072]).base(11_158_840.0).d_head(128),
     family("hy_v4", Halves, [34, 2816, 32, 262144]).latent(192, 64),
     family("hyperclovax", Halves, [32, 4096, 32, 2048]),
@@ -348,7 +360,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("jetmoe", Halves, [12, 2048, 32, 4096]).width(Width::Channels(128)).unread(&["head_dim"]),
     family("jina_embeddings_v3", Halves, [24, 1024, 16, 8194]).base(2e4),
     family("kolibri1", Halves, [50, 2560, 48, 262144]).d_head(128).rotates(Rotates::WindowsIfAny).kinds(LastOf(5, "")).window(513),
-    family("kyutai_speech_to_text", Halves, [48, 2048, 32, 750]),
+    family("kyutai_speech_to_text", Halves, [48, 2048, 32, 750]).older_base(1e5),
     family("laguna", Halves, [40, 2048, 48, 131072]).d_head(128).shares(Share::PartInGroup(1.0)).kinds(Full).window(512).rope(LAGUNA),
     family("lfm2", Halves, [32, 2560, 32, 128000]).base(1e6).kinds(FullIn("full_attn_idxs")),
     family("lfm2_moe", Halves, [32, 2048, 32, 128000]).base(1e6).kinds(Listed),
@@ -364,7 +376,8 @@ pub(super) const FAMILIES: &[Family] = &[
         .kinds(Rule(|i, _| match i == 0 || (i + 1) % 6 == 0 { true => "full_attention", false => "sliding_attention", })).window(129)
         .rope(MIMO).windows(Windows::OneMoreThan("sliding_window_size")),
     family("minicpm3", Halves, [62, 2560, 40, 32768]).latent(64, 32),
-    family("minimax", Halves, [32, 4096, 32, 131072]).base(1e6)
+    // As it was trained. Version 5.23.0 of transformers rotates the whole head.
+    family("minimax", Halves, [32, 4096, 32, 131072]).base(1e6).shares(Share::WholeOrColumns)
         .kinds(Rule(|i, _| match i % 2 { 1 => "linear_attention", _ => "full_attention", })).everywhere(),
     family("minimax_m2", Halves, [62, 3072, 48, 196608]).base(5e6).shares(Share::PartOrColumns).d_head(128),
     family("minimax_m3_vl_text", Halves, [60, 6144, 64, 524288]).base(5e6).share(1.0).d_head(128),
@@ -375,10 +388,10 @@ pub(super) const FAMILIES: &[Family] = &[
     family("mixtral", Halves, [32, 4096, 32, 131072]).base(1e6).everywhere(),
     family("mllama_text_model", Halves, [40, 4096, 32, 131072]).base(5e5)
         .kinds(Except("cross_attention_layers", &[3, 8, 13, 18, 23, 28, 33, 38])),
-    family("modernbert", Halves, [22, 768, 12, 8192]).kinds(FirstOf(3, "global_attn_every_n_layers")).window(64).rope(MODERNBERT)
+    family("modernbert", Halves, [22, 768, 12, 8192]).both_sides().kinds(FirstOf(3, "global_attn_every_n_layers")).window(64).rope(MODERNBERT)
         .windows(Windows::PlainOrLocal),
     family("modernbert-decoder", Halves, [22, 768, 12, 8192]).kinds(FirstOf(3, "global_attn_every_n_layers")).window(64)
-        .rope(MODERNBERT).windows(Windows::PlainOrLocal),
+        .rope(MODERNBERT_DECODER).windows(Windows::PlainOrLocal),
     family("molmo2_text", Halves, [36, 4096, 32, 36864]).d_head(128).rotates(Rotates::Scaled),
     family("moshi", Halves, [32, 4096, 32, 3000]),
     family("muse_glimmer_assistant", Halves, [5, 6656, 32, 131072]).base(5e5).d_head(128).window(2048).kinds(Sliding),
@@ -389,17 +402,19 @@ pub(super) const FAMILIES: &[Family] = &[
         .window(2048),
     family("nanochat", Halves, [12, 768, 6, 2048]).opposite(),
     family("nemotron", Halves, [32, 6144, 48, 4096]).share(0.5),
-    family("neomme", Halves, [17, 1024, 16, 16384]).d_head(64).share(1.0).everywhere().window(256).windows(Windows::InTurn(1024))
+    family("neomme", Halves, [17, 1024, 16, 16384]).both_sides().d_head(64).share(1.0).everywhere().window(256).windows(Windows::InTurn(1024))
         .kinds(Rule(|i, n| match (i + 1) % 6 == 0 || i + 1 == n { true => "full_attention", false => "sliding_attention" }))
         .rope(NEOMME).newer_names().sections(Sections::TwoDealt, [0, 0, 0]).unread(&["rope_scaling"]),
-    family("nomic_bert", Halves, [12, 768, 12, 2048]).base(1e3),
+    // The base of the published files, which version 5.23.0 of transformers passes over.
+    family("nomic_bert", Halves, [12, 768, 12, 2048]).base(1e3).base_field("rotary_emb_base")
+        .unread(&["rotary_emb_interleaved", "rotary_scaling_factor"]),
     family("olmo", Halves, [32, 4096, 32, 2048]),
     family("olmo2", Halves, [32, 4096, 32, 2048]),
     family("olmo3", Halves, [32, 4096, 32, 2048]).kinds(LastOf(4, "")).window(4096).rope(OLMO3),
     family("olmo_hybrid", Halves, [32, 3840, 30, 65536])
         .kinds(Rule(|i, n| match i % 4 == 3 || (n < 4 && i + 1 == n) { true => "full_attention", false => "linear_attention" })),
     family("olmoe", Halves, [16, 2048, 16, 4096]),
-    family("openai_privacy_filter", Interleaved, [8, 640, 14, 131072]).base(15e4).everywhere().window(128).d_head(64).rope(GPT_OSS),
+    family("openai_privacy_filter", Interleaved, [8, 640, 14, 131072]).both_sides().base(15e4).everywhere().window(128).d_head(64).rope(GPT_OSS),
     family("paddleocr_vl_text", Halves, [18, 1024, 16, 131072]).base(5e5).width(Width::HeadOrDivided(128))
         .sections(Sections::Row, [16, 24, 24]),
     family("persimmon", Halves, [36, 4096, 64, 16384]).older_base(25e3).share(0.5).divided(),
@@ -428,8 +443,8 @@ pub(super) const FAMILIES: &[Family] = &[
     family("qwen3_omni_moe_talker_code_predictor", Halves, [5, 1024, 16, 32768]).d_head(128).kinds(AfterFull(28)),
     family("qwen3_omni_moe_talker_text", Halves, [20, 1024, 16, 32768]).sections(Sections::Dealt, [24, 20, 20]),
     family("qwen3_omni_moe_text", Halves, [28, 2048, 28, 32768]).base(1e6).sections(Sections::Dealt, [24, 20, 20]),
-    family("qwen3_vl_moe_text", Halves, [24, 2048, 16, 128000]).base(5e5).sections(Sections::Dealt, [24, 20, 20]),
-    family("qwen3_vl_text", Halves, [32, 4096, 32, 128000]).base(5e5).d_head(128).sections(Sections::Dealt, [24, 20, 20]),
+    family("qwen3_vl_moe_text", Halves, [24, 2048, 16, 128000]).base(5e5).older_base(5e6).sections(Sections::Dealt, [24, 20, 20]),
+    family("qwen3_vl_text", Halves, [32, 4096, 32, 128000]).base(5e5).older_base(5e6).d_head(128).sections(Sections::Dealt, [24, 20, 20]),
     family("qwen4_exp_text", Halves, [40, 2048, 16, 32768]).share(1.0).d_head(256).kinds(LinearBut(4, "full_attention_interval"))
         .sections(Sections::Dealt, [11, 11, 10]),
     family("recurrent_gemma", Halves, [26, 2560, 10, 0]).scalings(Scalings::None).share(0.5).kinds(Blocks).window(2048)
@@ -448,7 +463,7 @@ pub(super) const FAMILIES: &[Family] = &[
         .rope(GEMMA3),
     family("t5gemma2_text", Halves, [26, 2304, 8, 131072]).d_head(256).kinds(LastOf(6, "sliding_window_pattern")).window(4096)
         .rope(GEMMA3).windows(Windows::Split),
-    family("ultrabert", Halves, [32, 4096, 32, 32768]).kinds(ByWindow(3, "attention_windows")).window(128).rope(ULTRABERT)
+    family("ultrabert", Halves, [32, 4096, 32, 32768]).both_sides().kinds(ByWindow(3, "attention_windows")).window(128).rope(ULTRABERT)
         .windows(Windows::FirstOf("attention_windows")).unread(&["rope_theta"]),
     family("unlimited_ocr_text", Halves, [12, 1280, 10, 32768]).divided().kinds(Rule(|_, _| PROMPT)).window(128),
     family("vaultgemma", Halves, [26, 2304, 8, 8192]).d_head(256).kinds(LastOf(2, "")).window(4096),

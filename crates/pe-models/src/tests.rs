@@ -1,5 +1,7 @@
 //! What is made of files, field by field.
 
+mod trained;
+
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -99,7 +101,14 @@ fn a_file_of_an_older_version_is_read_as_that_version_reads_it() {
             .append(&mut more.as_object().unwrap().clone());
         model(file).rotary().unwrap()
     };
-    for (model_type, older, newer) in [("cohere", 1e4, 5e5), ("persimmon", 25e3, 1e4)] {
+    for (model_type, older, newer) in [
+        ("cohere", 1e4, 5e5),
+        ("falcon_h1", 1e5, 1e4),
+        ("kyutai_speech_to_text", 1e5, 1e4),
+        ("persimmon", 25e3, 1e4),
+        ("qwen3_vl_moe_text", 5e6, 5e5),
+        ("qwen3_vl_text", 5e6, 5e5),
+    ] {
         assert_eq!(of(model_type, "4.57.1", json!({})).base, older);
         assert_eq!(of(model_type, "5.0.0.dev0", json!({})).base, newer);
     }

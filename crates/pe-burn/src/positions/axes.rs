@@ -29,10 +29,9 @@ use crate::error::{PositionError, check_number};
 /// | MAE, SAM 2 | [`WIDTH_HEIGHT`](Self::WIDTH_HEIGHT) |
 /// | V-JEPA 2 | [`FRAMES_HEIGHT_WIDTH`](Self::FRAMES_HEIGHT_WIDTH) |
 /// | Flux, Wan, CogVideoX, Qwen-Image, Lumina, Z-Image | [`of_widths`](Self::of_widths) |
-/// | text of Qwen2-VL and Qwen2.5-VL | [`mrope`](Self::mrope) |
+/// | text of Qwen2-VL, Qwen2.5-VL and HunYuan-VL | [`mrope`](Self::mrope) |
 /// | text of Qwen3-VL and Qwen3.5 | [`mrope_interleaved`](Self::mrope_interleaved) |
 /// | Pixtral | `HEIGHT_WIDTH` with [`AxisFrequencies::Dealt`] |
-/// | text of HunYuan-VL | [`xdrope`](Self::xdrope) |
 /// | LTX-Video | [`PairOrder::Dealt`], and [columns left alone](Self::with_unturned) before the others |
 /// | LTX-2 | the same, with weights that [`convert_heads`](crate::convert_heads) took from halves to interleaved |
 ///
@@ -74,11 +73,6 @@ pub enum PairOrder {
     Dealt,
     /// The axis of every pair, by its index in the list of axes.
     Given(Vec<usize>),
-    /// All columns of the first axis, then all of the second, and so on, where the two columns of a pair are
-    /// half a head apart and may belong to different axes: each turns by the number of its own axis. It is for
-    /// [`AxisFrequencies::Line`] and the layout [`Halves`](crate::Layout::Halves), without columns left
-    /// unturned. See [`Axes::xdrope`].
-    Columns,
 }
 
 /// Which frequencies the pairs of an axis have.
@@ -137,47 +131,11 @@ impl Axes {
     }
 
     /// The multimodal rotation of Qwen2-VL (Wang et al., [2409.12191](https://arxiv.org/abs/2409.12191),
-    /// §2.1): `sections` are the numbers of *pairs* for time, height and width (`mrope_section`).
+    /// §2.1): `sections` are the numbers of *pairs* for time, height and width (`mrope_section`). HunYuan-VL has
+    /// four, for the token's number, column, row and image (`xdrope_section`).
     pub fn mrope<const N: usize>(sections: [usize; N]) -> Self {
         Self::of_widths(sections.map(|pairs| pairs.saturating_mul(2)))
             .with_frequencies(AxisFrequencies::Line)
-    }
-
-    /// xDRoPE, the multimodal rotation of HunYuan-VL, by its code in transformers: `sections` are half the
-    /// numbers of *columns* for each coordinate (`xdrope_section`, `mrope_section`), which are counted from the
-    /// first column of the head on. The two columns of a pair, half a head apart, turn by different coordinates
-    /// of a token:
-    ///
-    /// ```text
-    /// a → a cos(ω_i p[axis of a]) − b sin(ω_i p[axis of a])
-    /// b → b cos(ω_i p[axis of b]) + a sin(ω_i p[axis of b])
-    /// ```
-    ///
-    /// A token of text has the same number on every axis, and is rotated as on a line. One whose numbers differ
-    /// is not rotated: what is done to it cannot be undone, and products do not depend on distances alone.
-    ///
-    /// ```
-    /// use burn::tensor::{Device, Tensor};
-    /// use pe_burn::{Axes, Coordinates, Layout, Positions, Rotate, RotaryPositionalEncodingConfig};
-    ///
-    /// let device = Device::flex();
-    /// let rope = RotaryPositionalEncodingConfig::new(128)
-    ///     .with_layout(Layout::Halves)
-    ///     .with_axes(Axes::xdrope([16, 16, 16, 16])) // the token's number, column, row, image
-    ///     .init(&device);
-    /// let tokens = Coordinates::new([[7.0, 0.0, 0.0, 0.0], [8.0, 1.0, 0.0, 0.0]])?;
-    /// let q = rope.rotate_queries(Tensor::ones([1, 8, 2, 128], &device), &Positions::from(tokens));
-    /// # assert_eq!(q.dims(), [1, 8, 2, 128]);
-    /// # Ok::<(), pe_burn::PositionError>(())
-    /// ```
-    #[doc(alias = "xDRoPE")]
-    pub fn xdrope(sections: impl IntoIterator<Item = usize>) -> Self {
-        let axis =
-            |(i, columns): (usize, usize)| Axis::new(i).with_columns(columns.saturating_mul(2));
-        let axes: Vec<Axis> = sections.into_iter().enumerate().map(axis).collect();
-        Self::new(axes)
-            .with_frequencies(AxisFrequencies::Line)
-            .with_order(PairOrder::Columns)
     }
 
     /// As [`mrope`](Self::mrope) with the pairs of time, height and width in turn, as in Qwen3-VL: of three
@@ -259,11 +217,6 @@ impl Axes {
         self.axes.len()
     }
 
-    /// Whether the two columns of a pair may turn by different coordinates.
-    pub(crate) fn split_pairs(&self) -> bool {
-        self.order == PairOrder::Columns
-    }
-
     /// Whether positions on a line have a meaning too: all pairs have the frequencies of a line.
     pub fn take_lines(&self) -> bool {
         self.frequencies == AxisFrequencies::Line
@@ -273,12 +226,6 @@ impl Axes {
     pub(crate) fn check(&self) -> Result<(), PositionError> {
         let count = self.count();
         check_number(count > 0, "the number of axes", 0.0, "at least 1")?;
-        if self.split_pairs() && (!self.take_lines() || self.unturned > 0) {
-            return Err(PositionError::config(
-                "the order of columns is for pairs that have the frequencies of a line, and no columns left \
-                 unturned",
-            ));
-        }
         for (i, axis) in self.axes.iter().enumerate() {
             let coordinate = axis.coordinate;
             let before = &self.axes[..i];
@@ -405,17 +352,10 @@ impl Axes {
         Ok(pairs)
     }
 
-    /// The number of angles of every axis, from the number of its pairs: one for each pair, or in the order of
-    /// columns one for each column.
-    pub(crate) fn angles(&self, pairs: &[usize]) -> Vec<usize> {
-        let each = if self.split_pairs() { 2 } else { 1 };
-        pairs.iter().map(|pairs| each * pairs).collect()
-    }
-
-    /// The axis, by its index here, of every angle, from the numbers of the [angles](Self::angles).
+    /// The axis, by its index here, of every pair.
     pub(crate) fn owners(&self, pairs: &[usize]) -> Vec<usize> {
         match &self.order {
-            PairOrder::Row | PairOrder::Columns => (0..pairs.len())
+            PairOrder::Row => (0..pairs.len())
                 .flat_map(|axis| core::iter::repeat_n(axis, pairs[axis]))
                 .collect(),
             PairOrder::Dealt => dealt(pairs),

@@ -77,8 +77,9 @@ impl ChunkPart {
 }
 
 impl DualChunk {
-    /// With the two lengths of a model's `dual_chunk_attention_config` (`chunk_size`, `local_size`). The paper has
-    /// three quarters and an eighth of the length in training.
+    /// With the two lengths of a model's `dual_chunk_attention_config` (`chunk_size`, `local_size`). The authors'
+    /// code has three quarters of the length in training as the first; as the second an eighth of it for Llama
+    /// (`chunkllama_attn_replace.py`) and a sixteenth for Qwen (`chunkqwen_attn_replace.py`).
     ///
     /// # Errors
     ///

@@ -41,15 +41,9 @@ impl RotaryPositionalEncodingConfig {
                  columns left unturned before them",
             ));
         }
-        if self.splits_pairs() && self.layout != Layout::Halves {
+        if self.opposite && self.tiled_angles {
             return Err(PositionError::config(
-                "axes in the order of columns are for the layout of halves: the two columns of an interleaved \
-                 pair are neighbours, and belong to one axis in the order of a row",
-            ));
-        }
-        if self.opposite && (self.tiled_angles || self.splits_pairs()) {
-            return Err(PositionError::config(
-                "with tiled angles and with axes in the order of columns nothing turns the other way: no model does so",
+                "with tiled angles nothing turns the other way: no model does so",
             ));
         }
         // The frequencies of inputs that are short enough not to change them.
@@ -158,18 +152,11 @@ impl RotaryPositionalEncoding {
     /// # Errors
     ///
     /// Those of [`try_rotate_sides`](Rotate::try_rotate_sides), and [`PositionError::Config`] with
-    /// [tiled angles](RotaryPositionalEncodingConfig::with_tiled_angles) or axes in the order of
-    /// [columns](crate::axes::PairOrder::Columns).
+    /// [tiled angles](RotaryPositionalEncodingConfig::with_tiled_angles).
     pub fn invert(&self, x: Tensor<4>, positions: &Positions) -> Result<Tensor<4>, PositionError> {
         if self.config.tiled_angles {
             return Err(PositionError::config(
                 "tiled angles are no rotation and have no inverse",
-            ));
-        }
-        if self.config.splits_pairs() {
-            return Err(PositionError::config(
-                "with axes in the order of columns the columns of a pair turn by different angles: that is no \
-                 rotation and has no inverse",
             ));
         }
         let side = self.side(&x)?;
@@ -262,17 +249,6 @@ impl RotaryPositionalEncoding {
             Some(rows) if self.config.tiled_angles => {
                 by_columns(x, rows.into_tensor(), &self.columns_of_tiles(), layout)
             }
-            Some(rows) if self.config.splits_pairs() => {
-                let angles = rows.dims()[2] / 2;
-                let pairs = self.rows.spectrum().d_model() / 2;
-                match angles == pairs {
-                    true => rotate(x, rows, layout, turn), // tokens on a line
-                    false => {
-                        let columns: Vec<usize> = (0..angles).collect();
-                        by_columns(x, rows.into_tensor(), &columns, layout)
-                    }
-                }
-            }
             Some(rows) => rotate(x, rows, layout, turn),
             None => x,
         }
@@ -282,7 +258,7 @@ impl RotaryPositionalEncoding {
     #[inline]
     fn turn_both(&self, q: Tensor<4>, k: Tensor<4>, rows: Addend) -> (Tensor<4>, Tensor<4>) {
         let direction = self.config.direction();
-        if self.config.tiled_angles || self.config.splits_pairs() {
+        if self.config.tiled_angles {
             let k = self.turn(k, Some(rows.clone()), direction);
             return (self.turn(q, Some(rows), direction), k);
         }
@@ -333,7 +309,6 @@ impl RotaryAxes {
     ) -> Result<Self, PositionError> {
         let spectra = config.axis_spectra(0)?;
         let mut pairs = axes.pairs(config.rotary_dim()?)?;
-        pairs = axes.angles(&pairs);
         let unturned = axes.unturned() / 2;
         let mut owners = vec![0; unturned];
         owners.extend(axes.owners(&pairs));
@@ -439,7 +414,7 @@ impl Rotate for RotaryPositionalEncoding {
         heads: [usize; 2],
         positions: &Positions,
     ) -> Result<Tensor<3>, PositionError> {
-        if self.config.tiled_angles || self.config.splits_pairs() {
+        if self.config.tiled_angles {
             return apart_from_values(self, qkv, heads, positions);
         }
         let x = packed::by_heads(qkv, heads)?.swap_dims(1, 2);

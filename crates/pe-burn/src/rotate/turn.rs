@@ -158,7 +158,7 @@ pub(crate) fn rotate_by(x: Tensor<4>, sin: Tensor<4>, cos: Tensor<4>, layout: La
 }
 
 /// Turns each of the two columns of a pair by an angle of its own: `angles` has the angle of `rows` for every
-/// column. V-JEPA 2 and HunYuan-VL do so.
+/// column. V-JEPA 2 does so.
 ///
 /// # Shapes
 ///

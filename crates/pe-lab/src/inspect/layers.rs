@@ -14,7 +14,8 @@ use crate::error::LabError;
 pub struct Group {
     /// The indices of the layers.
     pub layers: Vec<usize>,
-    /// Which keys a query sees: "full", "none", "window" of an image, or "sliding" or "chunked" with a length.
+    /// Which keys a query sees: "full", "none", "window" of an image, "sliding" or "chunked" with a length, or how many
+    /// "before" and "after" it.
     pub attention: String,
     /// The rotation of queries and keys.
     pub rotation: Option<Rotation>,

@@ -87,15 +87,10 @@ impl Inspection {
             String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
         });
         let text = text.map_err(LabError::file(config))?;
-        let mut config = HfConfig::from_json(&text)?;
-        if let Some(like) = like {
-            config = config.like(like)?;
-        }
-        let mut inspection = Self::of(&config).map_err(|error| match error {
-            LabError::Position(PositionError::UnknownName { .. }) if like.is_none() => {
-                LabError::Usage(format!(
-                    "{error}; --like TYPE reads the file as one of a type that is known"
-                ))
+        let name = config.display().to_string();
+        let mut inspection = Self::of_file(&text, like).map_err(|error| match error {
+            LabError::Position(PositionError::Config { reason }) => {
+                LabError::Usage(with_name(&reason, &name))
             }
             other => other,
         })?;
@@ -107,16 +102,35 @@ impl Inspection {
         Ok(inspection)
     }
 
+    /// The same of the text of a file.
+    fn of_file(text: &str, like: Option<&str>) -> Result<Self, LabError> {
+        let config = HfConfig::from_json(text)?;
+        let Some(like) = like else {
+            return Self::of(&config).map_err(|error| match error {
+                LabError::Position(PositionError::UnknownName { name, .. }) => {
+                    // The error of these names those that `like` takes, and no other.
+                    let error = config.like(&name).err().map(|error| error.to_string());
+                    let error = error.unwrap_or_else(|| format!("{name} is not read here"));
+                    LabError::Usage(format!(
+                        "{error}; --like TYPE reads the file as one of these types"
+                    ))
+                }
+                other => other,
+            });
+        };
+        Self::of(&config.like(like)?)
+    }
+
     /// What positions do in a model.
     ///
     /// # Errors
     ///
-    /// Those of [`HfConfig::layers`], and of the spectrum of a layer.
+    /// Those of [`HfConfig::layers`] and [`HfConfig::alibi`], and of the spectrum of a layer.
     pub fn of(config: &HfConfig) -> Result<Self, LabError> {
         let parts = config.parts()?.into_iter().map(|(name, config)| {
             let (inspection, not_read) = match Self::of(&config) {
                 Ok(inspection) => (Some(Box::new(inspection)), None),
-                Err(error) => (None, Some(error.to_string())),
+                Err(error) => (None, Some(with_name(&error.to_string(), &name))),
             };
             Part {
                 name,
@@ -154,6 +168,8 @@ impl Inspection {
                 ..Self::named(config)
             });
         }
+        // So that biases that are not read are not passed over.
+        config.alibi()?;
         let context = config.context()?;
         let layers = config.layers()?;
         let mut groups: Vec<Group> = Vec::new();
@@ -172,5 +188,13 @@ impl Inspection {
             groups,
             ..Self::default()
         })
+    }
+}
+
+/// What is wrong with a file, with its own name in place of the usual one.
+fn with_name(reason: &str, name: &str) -> String {
+    match reason.strip_prefix("config.json ") {
+        Some(reason) => format!("{name} {reason}"),
+        None => reason.to_string(),
     }
 }

@@ -79,6 +79,9 @@ impl fmt::Display for Group {
             AttentionSpan::None => "none: this layer has no positions".to_string(),
             AttentionSpan::Window => "within a window of the image".to_string(),
             AttentionSpan::Sliding(window) => format!("over a window of {window} keys"),
+            AttentionSpan::Around { before, after } if before == after => {
+                format!("over {before} keys on each side of a query")
+            }
             AttentionSpan::Around { before, after } => {
                 format!("over {before} keys before a query and {after} after it")
             }
@@ -127,21 +130,18 @@ fn shares(axes: &Axes) -> String {
         let columns = axes.axes().get(i).and_then(|axis| axis.columns);
         format!("{name} {}", columns.unwrap_or(0) / 2)
     };
-    if *axes.order() == PairOrder::Columns {
-        let columns = axes.axes().iter().map(|axis| axis.columns.unwrap_or(0));
-        let columns: Vec<String> = columns.map(|columns| columns.to_string()).collect();
-        return format!(
-            "columns in a row, {}: the two of a pair may turn by different numbers",
-            columns.join(", ")
-        );
-    }
     let order = match axes.order() {
-        PairOrder::Row | PairOrder::Columns => "in a row",
+        PairOrder::Row => "in a row",
         PairOrder::Dealt => "in turn",
         PairOrder::Given(_) => "height and width in turn, then time",
     };
     if axes.axes().len() == 2 {
         return format!("pairs of {}, {}: {order}", of("row", 0), of("column", 1));
+    }
+    if axes.axes().len() > 3 {
+        let pairs = axes.axes().iter().map(|axis| axis.columns.unwrap_or(0) / 2);
+        let pairs: Vec<String> = pairs.map(|pairs| pairs.to_string()).collect();
+        return format!("pairs of {}, a number for each: {order}", pairs.join(", "));
     }
     let [time, height, width] = [of("time", 0), of("height", 1), of("width", 2)];
     format!("pairs of {time}, {height}, {width}: {order}")

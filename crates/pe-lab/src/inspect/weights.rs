@@ -135,7 +135,7 @@ impl Weights {
                 word(layout)
             ),
             (Source::Meta, Some(Layout::Halves)) => "The name is Meta's, whose rows are for the \
-                layout interleaved, but config.json is for halves: convert the rows of queries and keys \
+                layout interleaved, but the configuration is for halves: convert the rows of queries and keys \
                 with pe_burn::convert_heads, or rotate as interleaved."
                 .to_string(),
             (Source::Meta, _) => "The name is Meta's, whose rows are for the layout interleaved.".into(),

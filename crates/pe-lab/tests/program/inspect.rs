@@ -75,7 +75,11 @@ const TOLD: &str = r#"
     {"model_type": "dia", "encoder_config": {"num_hidden_layers": 2}, "decoder_config": {"num_hidden_layers": 3}} | == decoder_config⏎dia_decoder: 3 layers … == encoder_config⏎dia_encoder: 2 layers
     {"model_type": "llama", "num_hidden_layers": 1, "head_dim": 8, "max_position_embeddings": 4096, "rope_scaling": {"type": "dynamic", "factor": 4.0}} | in short inputs; in one of 16,384 tokens:
     {"model_type": "t5gemma2_text", "num_hidden_layers": 6} | over 2047 keys before a query and 2048 after it
+    {"model_type": "modernbert", "local_attention": 128} | over 64 keys on each side of a query
+    {"model_type": "gemma3_text", "use_bidirectional_attention": true, "sliding_window": 512} | over 256 keys on each side of a query
+    {"model_type": "modernbert-decoder", "local_attention": 128} | over a window of 64 keys
     {"model_type": "unlimited_ocr_text"} | over the prompt, and a window of 128 keys
+    {"model_type": "hunyuan_vl", "head_dim": 128, "num_hidden_layers": 2, "rope_scaling": {"type": "xdrope", "alpha": 1000.0, "xdrope_section": [16, 16, 16, 16]}} | pairs of 16, 16, 16, 16, a number for each: in a row
     {"model_type": "neomme"} | pairs of row 16, column 16: in turn
     {"model_type": "nanochat"} | direction    opposite: pairs turn by minus the angle
     {"model_type": "vjepa2"} | tiled: column i of an axis turns by frequency i,"#;
@@ -90,6 +94,22 @@ fn other_parts_and_models_that_do_not_rotate_are_told() {
         let (_, json, _) = inspect(&["config.json", "--json"], folder.path());
         serde_json::from_str::<Value>(&json).unwrap();
     }
+}
+
+#[test]
+fn json_has_the_keys_on_both_sides_and_what_is_not_read_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = r#"{"model_type": "modernbert", "local_attention": 128, "num_hidden_layers": 2, "sound_config":
+        {"model_type": "llama", "rope_theta": null}}"#;
+    fs::write(folder.path().join("my.json"), file).unwrap();
+    let (json, _) = well(inspect(&["my.json", "--json"], folder.path()));
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["groups"][1]["attention"], "64 before, 64 after");
+    let reason = json["parts"][0]["not_read"].as_str().unwrap();
+    assert!(
+        reason.starts_with("sound_config describes no rotary encoding"),
+        "{reason}"
+    );
 }
 
 #[test]
@@ -176,14 +196,20 @@ fn wrong_use_says_what_is_wrong() {
     let write = |text: &str| fs::write(folder.path().join("config.json"), text).unwrap();
     for [text, words] in rows(
         r#"
-                                  | config.json cannot be read
+                                  | ./my.json cannot be read
+        {"model_type": "llama"    | ./my.json cannot be read
+        {"model_type": "llama", "rope_theta": null} | ./my.json describes no rotary encoding
+        {"model_type": "llama", "num_hidden_layers": 0} | `num_hidden_layers` must be at least 1; got 0
+        {"model_type": "falcon", "alibi": true, "hidden_size": 2048, "num_attention_heads": 32} | ./my.json describes no positions that are read: a falcon with `alibi` divides its biases
+        {"model_type": "bert2"}   | types; docs/models.md lists those that rotate queries and keys; --like TYPE
         {}                        | it has no `model_type`
         {"model_type": "no_such"} | there is no model type named "no_such"
         {"model_type": "dbrx"}    | the model type dbrx is not read: its code passes over the base
         "#,
     ) {
-        write(text);
-        failed(inspect(&["config.json"], folder.path()), 2).says(words);
+        fs::write(folder.path().join("my.json"), text).unwrap();
+        failed(inspect(&["./my.json"], folder.path()), 2).says(words);
+        failed(inspect(&["./my.json", "--json"], folder.path()), 2);
     }
     failed(inspect(&["no.json"], folder.path()), 1).says("no.json");
     write(GEMMA);

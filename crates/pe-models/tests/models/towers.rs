@@ -56,7 +56,7 @@ impl Case {
             .filter(|layer| layer.span != AttentionSpan::None);
         let ours: Vec<AttentionSpan> = ours.map(|layer| layer.span).collect();
         let is_same = |(window, span): (&Window, AttentionSpan)| match (piece(window), span) {
-            (None, span) => window.is(span, false),
+            (None, span) => window.is(span),
             (piece, AttentionSpan::Full) => piece == longest,
             (piece, AttentionSpan::Window) => piece < longest,
             _ => false,

@@ -177,12 +177,9 @@ impl RotaryPositionalEncodingConfig {
         let whole = |owners: fn(&Axes, &[usize]) -> Vec<usize>| {
             // Refuses a width that does not fit into memory, before there is a list of its pairs.
             let line = self.of_columns(rotary_dim - unturned, self.base, seq)?;
-            let owners = owners(axes, &axes.angles(&pairs));
+            let owners = owners(axes, &pairs);
             let of_axis = |axis| {
-                let mine = |angle: &usize| owners[*angle] == axis;
-                // Column `c` of a head of halves turns by the frequency of pair `c mod pairs`.
-                let pair = |angle| angle % (rotary_dim / 2);
-                let mine = (0..owners.len()).filter(mine).map(pair);
+                let mine = (0..owners.len()).filter(|pair| owners[*pair] == axis);
                 line.pick(&mine.collect::<Vec<usize>>())
             };
             Ok((0..pairs.len()).map(of_axis).collect())
@@ -210,11 +207,6 @@ impl RotaryPositionalEncodingConfig {
                 })
             })
             .collect()
-    }
-
-    /// Whether the two columns of a pair may turn by different coordinates.
-    pub(super) fn splits_pairs(&self) -> bool {
-        self.axes.as_ref().is_some_and(Axes::split_pairs)
     }
 
     /// The number of columns that are rotated, the unturned ones of the axes included.

@@ -1,0 +1,142 @@
+//! Files that are read as their models were trained, where transformers 5.23.0 passes over a field or has another default.
+
+use alloc::format;
+use alloc::string::ToString;
+
+use pe_burn::RopeScaling;
+use serde_json::json;
+
+use super::{message, model, rotary};
+
+/// The published files have one factor of queries and keys for both lists.
+#[test]
+fn phi_moe_has_the_factors_of_long_inputs_beyond_the_length_of_training() {
+    let (short, long) = ([1.0, 1.125, 1.25, 1.5], [1.0, 2.0, 4.0, 8.0]);
+    let of = |long_mscale: f64| {
+        json!({"head_dim": 8, "max_position_embeddings": 131_072, "rope_theta": 1e4, "rope_scaling":
+            {"type": "longrope", "short_factor": short, "long_factor": long, "short_mscale": 1.25,
+            "long_mscale": long_mscale, "original_max_position_embeddings": 4096}})
+    };
+    let rotary = rotary("phimoe", of(1.25)).unwrap();
+    for (seq, factors) in [(4096, short), (4097, long)] {
+        let frequencies = rotary.spectrum(seq).unwrap().frequencies();
+        for (i, factor) in factors.into_iter().enumerate() {
+            let expected = 10_f64.powi(-(i as i32)) / factor;
+            assert!(
+                (frequencies[i] / expected - 1.0).abs() < 1e-12,
+                "{seq}, {i}: {frequencies:?}"
+            );
+        }
+    }
+    assert_eq!(rotary.scaling.unwrap().attention_factor(), 1.25);
+    let message = message("phimoe", of(1.5));
+    assert!(message.contains("`long_mscale` 1.5"), "{message}");
+}
+
+/// The fields of MiniMax-Text-01, whose page says that half of a head is rotated.
+#[test]
+fn minimax_rotates_as_many_columns_as_its_file_says() {
+    let of = |fields| rotary("minimax", fields).unwrap().rotary_dim;
+    let fields = json!({"head_dim": 128, "rotary_dim": 64, "rope_theta": 1e7});
+    assert_eq!(of(fields), Some(64));
+    assert_eq!(of(json!({"head_dim": 128})), None);
+    let scaled = json!({"head_dim": 128, "rotary_dim": 64, "rope_scaling":
+        {"type": "yarn", "factor": 4.0}});
+    assert_eq!(of(scaled), Some(64));
+    // Its code has no share by this name.
+    let share = json!({"head_dim": 128, "partial_rotary_factor": 0.5});
+    assert_eq!(of(share), None);
+}
+
+/// The fields of nomic-embed-text-v2-moe.
+#[test]
+fn nomic_bert_has_the_base_of_its_file() {
+    let of = |base: serde_json::Value| {
+        let mut file = json!({"model_type": "nomic_bert", "n_embd": 768, "n_head": 12, "n_layer": 12,
+            "n_positions": 2048, "rotary_emb_fraction": 1.0, "rotary_emb_interleaved": false,
+            "rotary_scaling_factor": null});
+        file.as_object_mut()
+            .unwrap()
+            .append(&mut base.as_object().unwrap().clone());
+        model(file).rotary().map(|rotary| rotary.base)
+    };
+    assert_eq!(of(json!({"rotary_emb_base": 10_000.0})).unwrap(), 1e4);
+    assert_eq!(of(json!({})).unwrap(), 1e3);
+    for (field, value) in [
+        ("rotary_scaling_factor", json!(2)),
+        ("rotary_emb_interleaved", json!(true)),
+    ] {
+        let message = of(json!({field: value})).unwrap_err().to_string();
+        assert!(message.contains(&format!("`{field}`")), "{message}");
+    }
+}
+
+/// The version of a file stands outside of its groups.
+#[test]
+fn a_part_is_of_the_version_of_its_file() {
+    let of = |outer: &str, inner: serde_json::Value| {
+        let mut text =
+            json!({"model_type": "persimmon", "hidden_size": 4096, "num_attention_heads": 64});
+        text.as_object_mut()
+            .unwrap()
+            .append(&mut inner.as_object().unwrap().clone());
+        let file =
+            json!({"model_type": "fuyu", "transformers_version": outer, "text_config": text});
+        model(file).rotary().unwrap().base
+    };
+    assert_eq!(of("4.57.1", json!({})), 25e3);
+    assert_eq!(of("5.3.0", json!({})), 1e4);
+    assert_eq!(of("4.57.1", json!({"transformers_version": "5.3.0"})), 1e4);
+    let whole = json!({"model_type": "whole", "transformers_version": "4.57.1", "sound_config":
+        {"model_type": "persimmon", "hidden_size": 64, "num_attention_heads": 4}});
+    let parts = model(whole).parts().unwrap();
+    assert_eq!(parts[0].1.rotary().unwrap().base, 25e3);
+    // An empty group still counts as none.
+    let empty = json!({"model_type": "persimmon", "transformers_version": "4.57.1", "text_config": {},
+        "hidden_size": 64, "num_attention_heads": 4});
+    assert_eq!(model(empty).rotary().unwrap().base, 25e3);
+}
+
+/// What 4.57.1 gives layers with windows, where it had other names and defaults.
+#[test]
+fn windows_of_an_older_file_have_the_base_of_its_version() {
+    let of = |model_type: &str, fields: serde_json::Value| {
+        let mut file = json!({"model_type": model_type, "head_dim": 64, "num_hidden_layers": 4});
+        file.as_object_mut()
+            .unwrap()
+            .append(&mut fields.as_object().unwrap().clone());
+        let layers = model(file).layers().unwrap();
+        let base_of = |i: usize| layers[i].rotary.as_ref().unwrap().base;
+        [base_of(0), base_of(1), base_of(3)]
+    };
+    let older = |mut fields: serde_json::Value| {
+        fields["transformers_version"] = "4.57.1".into();
+        fields
+    };
+    assert_eq!(of("olmo3", json!({})), [5e5; 3]);
+    assert_eq!(of("olmo3", older(json!({}))), [1e4; 3]);
+    let base = json!({"rope_theta": 1e6});
+    assert_eq!(of("olmo3", base.clone()), [5e5, 5e5, 1e6]);
+    assert_eq!(of("olmo3", older(base)), [1e6; 3]);
+    let decoder = "modernbert-decoder";
+    assert_eq!(of(decoder, json!({})), [16e4, 1e4, 16e4]);
+    assert_eq!(of(decoder, older(json!({}))), [16e4; 3]);
+    let base = older(json!({"local_rope_theta": 2e4}));
+    assert_eq!(of(decoder, base), [16e4, 2e4, 16e4]);
+    assert_eq!(of("modernbert", older(json!({}))), [16e4, 1e4, 16e4]);
+}
+
+/// By 4.57.1, a length beside LongRoPE gives its factor, whatever factor it has itself.
+#[test]
+fn the_factor_of_an_older_longrope_follows_from_the_length_beside_it() {
+    let of = |version: &str| {
+        let file = json!({"head_dim": 4, "max_position_embeddings": 8192, "transformers_version": version,
+            "original_max_position_embeddings": 1024, "rope_scaling": {"type": "longrope", "factor": 3.0,
+            "short_factor": [1.0, 1.0], "long_factor": [2.0, 2.0]}});
+        match rotary("llama", file).unwrap().scaling {
+            Some(RopeScaling::Longrope(longrope)) => longrope.factor,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!([of("4.57.1"), of("5.3.0")], [Some(8.0), Some(3.0)]);
+}
