@@ -61,7 +61,8 @@ use crate::unrotated;
 /// `transformers_version` is older has what version 4.57 gives it in two places where that differs: the base where it
 /// is left out, as of `cohere`, `falcon_h1`, `olmo3` and `qwen3_vl_text`, and an `original_max_position_embeddings` beside the
 /// parameters, which counted for LongRoPE alone, and gave its factor. Without a version the file counts as new. A field that the model's code
-/// passes over is passed over. For a model of text and images, the part about text is read.
+/// passes over is passed over, except where the models were trained by it: of `phimoe`, `minimax`, `nomic_bert` and HunYuan-VL
+/// (`docs/models.md`). For a model of text and images, the part about text is read.
 ///
 /// A model type that is not read is an error with the nearest that are; `docs/models.md` in the
 /// repository lists all. [`like`](HfConfig::like) reads such a file as one of another type.

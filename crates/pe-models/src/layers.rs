@@ -53,7 +53,7 @@ pub enum AttentionSpan {
         /// The keys after the query.
         after: usize,
     },
-    /// Those of the prompt, and of a window around the query besides.
+    /// Those of the prompt, and of a window of this many that ends with the query besides.
     PromptAndSliding(usize),
     /// Those of the same piece, where the sequence is cut into pieces of this length.
     Chunked(usize),

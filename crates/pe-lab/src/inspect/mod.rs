@@ -74,9 +74,9 @@ impl Inspection {
     ///
     /// # Errors
     ///
-    /// [`LabError::File`] when a file cannot be read, [`LabError::Position`] when the first is not the
-    /// configuration of a model whose positions are known, or `like` is not, [`LabError::Usage`] when the
-    /// second is not a safetensors file.
+    /// [`LabError::File`] when a file cannot be read, [`LabError::Usage`] when the first is not the
+    /// configuration of a model whose positions are known, or the second is not a safetensors file.
+    /// [`LabError::Position`] when `like` is no known type.
     pub fn read(
         config: &Path,
         weights: Option<&Path>,
