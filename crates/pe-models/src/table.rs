@@ -407,7 +407,7 @@ pub(super) const FAMILIES: &[Family] = &[
         .rope(NEOMME).newer_names().sections(Sections::TwoDealt, [0, 0, 0]).unread(&["rope_scaling"]),
     // The base of the published files, which version 5.23.0 of transformers passes over.
     family("nomic_bert", Halves, [12, 768, 12, 2048]).base(1e3).base_field("rotary_emb_base")
-        .unread(&["rotary_emb_interleaved", "rotary_scaling_factor"]),
+        .unread(&["rotary_emb_interleaved", "rotary_emb_scale_base", "rotary_scaling_factor"]),
     family("olmo", Halves, [32, 4096, 32, 2048]),
     family("olmo2", Halves, [32, 4096, 32, 2048]),
     family("olmo3", Halves, [32, 4096, 32, 2048]).kinds(LastOf(4, "")).window(4096).rope(OLMO3),

@@ -65,6 +65,7 @@ fn nomic_bert_has_the_base_of_its_file() {
     for (field, value) in [
         ("rotary_scaling_factor", json!(2)),
         ("rotary_emb_interleaved", json!(true)),
+        ("rotary_emb_scale_base", json!(512)),
     ] {
         let message = of(json!({field: value})).unwrap_err().to_string();
         assert!(message.contains(&format!("`{field}`")), "{message}");
