@@ -25,8 +25,8 @@ pub(in super::super) fn to_predict(
     file: &Path,
 ) -> Result<ToPredict, Problem> {
     let (_, _, text) = open(&Entry::named(file), reading)?;
-    let form = Form::of(file, &text);
-    let table = table::read_like(&text, reading, form, task.table())?;
+    let sheet = Sheet::of(&text, reading, Form::of(file, &text))?;
+    let table = table::read_like(&sheet, task.table())?;
     task.check_range(&table).map_err(Problem::Other)?;
     let (rows, shortest) = (table.rows(), task.shortest());
     let windows = task.windows_of(rows);
@@ -54,7 +54,7 @@ pub(in super::super) fn to_predict(
     }
     let classes = match from {
         Some(_) => Vec::new(),
-        None => classes(&Sheet::of(&text, reading, form)?, &task.table().target)?,
+        None => classes(&sheet, &task.table().target)?,
     };
     let (mut names, mut samples, mut truth) = (Vec::new(), Vec::new(), Vec::new());
     for (row, window) in windows {

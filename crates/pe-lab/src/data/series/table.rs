@@ -133,21 +133,15 @@ pub(super) fn read(text: &str, reading: &Reading, form: Form) -> Result<(Table, 
 /// # Errors
 ///
 /// As [`read`]; every line that cannot be used is an error.
-pub(super) fn read_like(
-    text: &str,
-    reading: &Reading,
-    form: Form,
-    like: &Table,
-) -> Result<Table, Problem> {
-    let rows = Sheet::of(text, reading, form)?;
+pub(super) fn read_like(rows: &Sheet<'_>, like: &Table) -> Result<Table, Problem> {
     let find = |name: &String| rows.find("--columns", name);
     let read: Result<Vec<usize>, _> = like.columns.iter().map(find).collect();
-    let time = like.time.as_ref().map(|name| Time::find(&rows, name));
+    let time = like.time.as_ref().map(|name| Time::find(rows, name));
     let read = read.map_err(Problem::of_another_file)?;
     let time = time.transpose().map_err(Problem::of_another_file)?;
     let target = read[0];
-    let wanted = Wanted::of(&rows, read, time, None, &mut How::default())?;
-    let read = wanted.rows(&rows, 0, target);
+    let wanted = Wanted::of(rows, read, time, None, &mut How::default())?;
+    let read = wanted.rows(rows, 0, target);
     Ok(read.map_err(Problem::of_another_file)?.0)
 }
 

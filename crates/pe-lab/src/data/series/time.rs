@@ -10,6 +10,9 @@ use super::super::error::Problem;
 use super::super::quote::{column_called, shorten};
 use super::super::sheet::Sheet;
 
+/// What the column of the hours of a day is called.
+const HOURS: [&str; 5] = ["h", "hh", "hr", "hour", "hours"];
+
 /// Where the times are: in one column, or in several, such as a year and a quarter or a date and a clock.
 pub(super) struct Time {
     pub name: String,
@@ -40,11 +43,12 @@ impl Time {
             let cell = cell(row, *column);
             let whole = cell.strip_suffix(".0").unwrap_or(cell);
             let is_number = !whole.is_empty() && whole.bytes().all(|of| of.is_ascii_digit());
-            let name = names[*column].trim().to_ascii_lowercase();
-            match name.as_str() {
-                name if name.starts_with('q') && whole.len() == 1 => format!("Q{whole}"),
-                "h" | "hh" | "hr" | "hour" | "hours" if is_number => format!("{whole}:00"),
-                _ => whole.to_string(),
+            let name = names[*column].trim();
+            let is_hour = || HOURS.iter().any(|hour| name.eq_ignore_ascii_case(hour));
+            match name.starts_with(['q', 'Q']) && whole.len() == 1 {
+                true => format!("Q{whole}"),
+                false if is_number && is_hour() => format!("{whole}:00"),
+                false => whole.to_string(),
             }
         };
         let parts: Vec<String> = self.columns.iter().map(part).collect();

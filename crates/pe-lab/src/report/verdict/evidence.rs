@@ -45,16 +45,14 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> String {
     let count = number(headline.order.len());
     if nearest.is_tie() {
         let tied = pairs.iter().take_while(|pair| pair.is_tie());
-        let tied: Vec<String> = [spoken(leader)]
-            .into_iter()
-            .chain(tied.map(|pair| spoken(&pair.lower)))
-            .collect();
-        let highest = match tied.len() == headline.order.len() {
+        let mut names = vec![spoken(leader)];
+        names.extend(tied.map(|pair| spoken(&pair.lower)));
+        let highest = match names.len() == headline.order.len() {
             true => String::new(),
             false => format!(", the highest of the {count}"),
         };
-        let names = list(&tied);
-        return format!("{place}: {names} have the same mean {subject} ({score}){highest}.")
+        let same = list(&names);
+        return format!("{place}: {same} have the same mean {subject} ({score}){highest}.")
             + &findings(summary, headline.best, &pairs);
     }
     let leader = spoken(leader);
