@@ -7,11 +7,13 @@
 use burn::module::Module;
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::module::attention;
+use burn::tensor::ops::AttentionModuleOptions;
 use burn::tensor::{Device, Distribution, Tensor};
 use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions, Rotate};
 
 const D_MODEL: usize = 64;
 const HEADS: usize = 4;
+const D_HEAD: usize = D_MODEL / HEADS;
 
 #[derive(Module, Debug)]
 struct Attention {
@@ -45,8 +47,7 @@ impl Attention {
         let qkv = self.qkv.forward(x);
         let [q, k, v] = [0, D_MODEL, 2 * D_MODEL].map(|from| {
             let part = qkv.clone().narrow(2, from, D_MODEL);
-            part.reshape([batch, seq, HEADS, D_MODEL / HEADS])
-                .swap_dims(1, 2)
+            part.reshape([batch, seq, HEADS, D_HEAD]).swap_dims(1, 2)
         });
         let (q, k) = self.positions.rotate(q, k, &positions); // 2
         // The simplest cache: it copies all keys at every token. That of `pe-encoder` has room for more.
@@ -66,14 +67,12 @@ impl Attention {
         let added = self
             .positions
             .weight_bias((&positions, seq), (&all, past + seq)); // 4
-        let mut y = attention(
-            q,
-            k,
-            v.clone(),
-            Some(mask.clone()),
-            bias,
-            Default::default(),
-        );
+        let options = AttentionModuleOptions {
+            // Not by the root of the width of `q`: PoPE makes queries and keys wider.
+            scale: Some(1.0 / (D_HEAD as f64).sqrt()),
+            ..Default::default()
+        };
+        let mut y = attention(q, k, v.clone(), Some(mask.clone()), bias, options);
         if let Some(added) = added {
             y = y + added.mask_fill(mask.narrow(0, 0, 1), 0.0).matmul(v);
         }

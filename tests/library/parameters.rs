@@ -4,7 +4,8 @@ use burn::module::{Lora, Module, Param, Quantizer};
 use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::quantization::{Calibration, QuantScheme};
 use burn::tensor::{DType, Device, Int, Tensor};
-use pe_burn::content::TransformerXlConfig;
+use pe_burn::content::{DebertaConfig, Inkling, InklingConfig, TransformerXlConfig, TupeConfig};
+use pe_burn::conv::{PositionalEncodingGeneratorConfig, Wav2Vec2PositionalConvConfig};
 use pe_burn::embedding::{Extension, Gain, Resampling, Time2VecConfig};
 use pe_burn::grid::{
     DecomposedRelativeBiasConfig, LevitRelativeBiasConfig, SwinRelativeBiasConfig,
@@ -12,8 +13,8 @@ use pe_burn::grid::{
 };
 use pe_burn::rotary::{FopeConfig, MixedRotaryConfig, PopeConfig};
 use pe_burn::{
-    Bias, Embed, FireConfig, Grid, KerpleConfig, LearnedPositionalEmbeddingConfig, Positions,
-    Rotate, ScoreBias, SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig,
+    Bias, Embed, FireConfig, Grid, HiddenBias, KerpleConfig, LearnedPositionalEmbeddingConfig,
+    Positions, Rotate, ScoreBias, SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig,
 };
 use pe_tests::devices;
 
@@ -215,4 +216,54 @@ fn a_parameter_of_another_shape_is_refused_with_its_name() {
     let added = |scheme: &dyn Embed| scheme.try_embed(Tensor::zeros([1, 4, 8], &device), &at);
     refused!(time2vec, "omega", omega, [1], added);
     refused!(time2vec, "phi", phi, [9], added);
+    let wide = Wav2Vec2PositionalConvConfig::new(8)
+        .with_groups(2)
+        .init(&device);
+    refused!(wide, "weight", weight, [8, 4, 3], added);
+    refused!(wide, "bias", bias, [1], added);
+    let image = Positions::from(Grid::image(2, 2));
+    let on_grid = |scheme: &dyn Embed| scheme.try_embed(Tensor::zeros([1, 4, 8], &device), &image);
+    let peg = PositionalEncodingGeneratorConfig::new(8).init(&device);
+    refused!(peg, "weight", weight, [8, 1, 5, 5], on_grid);
+    refused!(peg, "bias", bias, [1], on_grid);
+    let pair = (&image, 4);
+    let bias = |scheme: &dyn Bias| scheme.try_bias(pair, pair);
+    let swin = SwinV2RelativeBiasConfig::new(2, [2, 2]).init(&device);
+    refused!(swin, "inner", inner.weight, [3, 512], bias);
+    refused!(swin, "outer", outer.weight, [512, 1], bias);
+    let of_grid = |scheme: &dyn ScoreBias| scheme.try_score_bias((&q, &image), (&q, &image));
+    let sam = DecomposedRelativeBiasConfig::new(8, [2, 2]).init(&device);
+    refused!(sam, "rows", rows, [1, 8], of_grid);
+    refused!(sam, "columns", columns, [3, 4], of_grid);
+    let tupe = TupeConfig::new(16, 2, 8).init(&device);
+    refused!(tupe, "query", query.weight, [16, 8], scores);
+    refused!(tupe, "key", key.weight, [8, 16], scores);
+    let deberta = DebertaConfig::new(16, 2).init(&device);
+    refused!(deberta, "embeddings", embeddings, [4, 16], scores);
+    let mut other = deberta.clone();
+    other.key.as_mut().unwrap().weight = Param::from_tensor(Tensor::zeros([16, 8], &device));
+    let message = refusal(scores(&other));
+    assert!(
+        message.contains("the parameter key has the shape [16, 8]"),
+        "{message}"
+    );
+    let inkling = InklingConfig::new(16, 2, 1).init(&device);
+    let hidden = |scheme: &Inkling| {
+        let x = Tensor::zeros([1, 4, 16], &device);
+        scheme.try_hidden_bias(0, (&x, &at), (&at, 4))
+    };
+    let mut other = inkling.clone();
+    other.layers[0].mix = Param::from_tensor(Tensor::zeros([16, 3], &device));
+    let message = refusal(hidden(&other));
+    assert!(
+        message.contains("the parameter mix has the shape [16, 3]"),
+        "{message}"
+    );
+    let mut other = inkling.clone();
+    other.layers[0].profiles = Param::from_tensor(Tensor::zeros([2, 2], &device));
+    let message = refusal(hidden(&other));
+    assert!(
+        message.contains("the parameter profiles has the shape [2, 2]"),
+        "{message}"
+    );
 }

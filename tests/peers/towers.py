@@ -400,7 +400,7 @@ def of_type(name):
 
 
 # Of sound, by their names; all others are of images and video, and one of series.
-SOUND = re.compile("audio|speech|transcribe|diarization|asr|wav2vec|codec|moonshine|mimi|parakeet|lasr|voxtral|dit$|token2wav|tts")
+SOUND = re.compile("audio|speech|transcribe|diarization|asr|wav2vec|codec|moonshine|mimi|parakeet|lasr|voxtral|dit$|token2wav|code2wav|musicflamingo|tts")
 
 
 def kind(name):

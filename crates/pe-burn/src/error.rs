@@ -125,8 +125,8 @@ pub enum PositionError {
 
     /// What is added to scores was asked of a scheme that computes it from hidden states.
     #[error(
-        "this scheme looks at the hidden states of its layer: take its `as_hidden_bias` and `as_forget_gate`, and \
-         `as_bias` and `as_score_bias` in place of `bias` and `score_bias`"
+        "this scheme reads the hidden states of each layer: call `as_hidden_bias()` (Inkling) or `as_forget_gate()` (FoX) \
+         in place of `bias` and `score_bias`"
     )]
     NeedsStates,
 

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use burn::tensor::Tensor;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{PositionError, check_size};
+use crate::error::{PositionError, check_number, check_size};
 use crate::tensor::indices;
 
 /// Which column of an encoding holds which sine and cosine; for RoPE, which two columns of a head
@@ -169,6 +169,7 @@ pub(crate) fn share_of_heads(
 
 /// Refuses a number of rotated columns that does not come in pairs or is more than a head has.
 pub(crate) fn check_rotary_dim(rotary_dim: usize, d_head: usize) -> Result<(), PositionError> {
+    check_number(d_head >= 2, "d_head", d_head, "at least 2")?;
     if rotary_dim == 0 || !rotary_dim.is_multiple_of(2) || rotary_dim > d_head {
         let name = match rotary_dim == d_head {
             true => "rotary_dim (d_head, unless it is set)",

@@ -65,6 +65,7 @@
 //! use burn::module::Module;
 //! use burn::nn::{Linear, LinearConfig};
 //! use burn::tensor::module::attention;
+//! use burn::tensor::ops::AttentionModuleOptions;
 //! use burn::tensor::{Device, Distribution, Tensor};
 //! use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions, Rotate};
 //!
@@ -105,7 +106,10 @@
 //!
 //!         let future = Tensor::<2>::ones([seq, past + seq], &q.device()).triu(past as i64 + 1);
 //!         let mask = future.bool().expand([batch, self.heads, seq, past + seq]);
-//!         let mut y = attention(q, k, v.clone(), Some(mask.clone()), bias, Default::default());
+//!         // Not by the root of the width of `q`: PoPE makes queries and keys wider.
+//!         let scale = Some(1.0 / ((d_model / self.heads) as f64).sqrt());
+//!         let options = AttentionModuleOptions { scale, ..Default::default() };
+//!         let mut y = attention(q, k, v.clone(), Some(mask.clone()), bias, options);
 //!         if let Some(bias) = self.scheme.weight_bias((&positions, seq), (&all, past + seq)) { // fourth hook
 //!             y = y + bias.mask_fill(mask.narrow(0, 0, 1), 0.0).matmul(v);
 //!         }

@@ -173,32 +173,7 @@ macro_rules! schemes {
             stringify!($hook), "`] |"
         )])*
         ///
-        /// One layer of attention that takes every scheme that has a name:
-        ///
-        /// ```
-        /// use burn::tensor::module::attention;
-        /// use burn::tensor::{Device, Distribution, Tensor};
-        /// use pe_burn::{Embed, PositionalConfig, Positions, Rotate};
-        ///
-        /// let device = Device::flex();
-        /// let random = |shape| Tensor::<4>::random(shape, Distribution::Default, &device);
-        /// for name in PositionalConfig::NAMES {
-        ///     let scheme = PositionalConfig::by_name(name, 64, 4, 100)?.init(&device);
-        ///     let positions = Positions::default();
-        ///     let x = Tensor::<3>::random([2, 10, 64], Distribution::Default, &device);
-        ///     let x = scheme.embed(x, &positions);
-        ///     // … projections of x to queries, keys and values:
-        ///     let [q, k, v] = [(); 3].map(|()| random([2, 4, 10, 16])); // [batch, heads, seq, d_head]
-        ///     let (q, k) = scheme.rotate(q, k, &positions);
-        ///     let bias = scheme.score_bias((&q, &positions), (&k, &positions)); // an Option
-        ///     let mut y = attention(q, k, v.clone(), None, bias, Default::default());
-        ///     if let Some(bias) = scheme.weight_bias((&positions, 10), (&positions, 10)) {
-        ///         y = y + bias.matmul(v);
-        ///     }
-        ///     assert_eq!((x.dims(), y.dims()), ([2, 10, 64], [2, 4, 10, 16]));
-        /// }
-        /// # Ok::<(), pe_burn::PositionError>(())
-        /// ```
+        /// [The crate's first page](crate) shows a layer of attention that takes any of them.
         #[derive(Module, Debug)]
         #[non_exhaustive]
         #[allow(clippy::large_enum_variant)] // a model has one of these

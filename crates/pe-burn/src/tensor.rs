@@ -4,6 +4,7 @@ use alloc::format;
 use alloc::vec::Vec;
 
 use burn::module::{Initializer, Module, Param, ParamId};
+use burn::nn::Linear;
 use burn::tensor::{Bool, DType, Device, FloatDType, Int, IntDType, Tensor, TensorData};
 
 use crate::error::PositionError;
@@ -121,6 +122,15 @@ pub(crate) fn check_parameter<const D: usize>(
             "the parameter {name} has the shape {got:?}, and this module needs {expected:?}"
         ))),
     }
+}
+
+/// Refuses a layer whose weight was given another shape.
+pub(crate) fn check_linear(
+    name: &'static str,
+    layer: &Linear,
+    expected: [usize; 2],
+) -> Result<(), PositionError> {
+    check_parameter(name, layer.weight.lazy_shape().dims(), expected)
 }
 
 /// Parameters of this shape, as the initializer says. Rows count as inputs and columns as outputs.

@@ -147,6 +147,9 @@ impl Attention {
     /// Attention of all tokens of a row to each other, or of each to the tokens before it if the
     /// attention is causal.
     ///
+    /// Packed positions ([`from_segment_ids`](Positions::from_segment_ids)) say where each document begins, and not which tokens
+    /// see each other: there is no mask between documents here, so tokens attend to those of other documents too.
+    ///
     /// At a token that has no token to attend to, the output means nothing, and differs between backends: leave
     /// such tokens out of the loss.
     ///
@@ -327,7 +330,7 @@ impl Attention {
         if let Some(padding) = shared.padding {
             gates = gates.mask_fill(padding.clone().unsqueeze_dim(1), 0.0);
         }
-        // The sum of many small numbers needs more digits than half a word has.
+        // The sum of many small numbers needs more digits than half precision has.
         if gates.dtype().size() < DType::F32.size() {
             gates = gates.cast(FloatDType::F32);
         }

@@ -213,7 +213,8 @@ impl Encoder {
     /// The encoder rotates, biases and forgets as `scheme` says, and adds nothing to `x`. For a scheme that
     /// is added to the token embeddings, call its [`embed`](pe_burn::Embed::embed) first: that of
     /// [`as_embed`](Positional::as_embed), or that of a [`PositionalScheme`](pe_burn::PositionalScheme), which changes
-    /// nothing where the scheme does not embed.
+    /// nothing where the scheme does not embed. Documents that are packed into one row attend to each other, as
+    /// [`Attention::forward`] says.
     ///
     /// # Shapes
     ///

@@ -1,7 +1,5 @@
-//! A transformer encoder and causal decoder for [Burn](https://burn.dev) that takes any positional
-//! encoding of [`pe_burn`]: sinusoidal, learned, RoPE, xPos, ALiBi, T5, KERPLE, FIRE, Shaw's,
-//! Transformer-XL's and DeBERTa's relative positions, TUPE, CoPE, eRPE, none, or a scheme of your own: see
-//! [`Positional`](pe_burn::Positional).
+//! A transformer encoder and causal decoder for [Burn](https://burn.dev) that takes any positional encoding of
+//! [`pe_burn`], none, or a scheme of your own: see [`Positional`](pe_burn::Positional).
 //!
 //! On Burn's CPU backend Flex a training step takes a quarter to a tenth of the time that it takes
 //! with `burn::nn`'s modules (measured in the README), by kernels whose results differ from Burn's by

@@ -61,7 +61,7 @@ use crate::unrotated;
 /// `transformers_version` is older has what version 4.57 gives it in two places where that differs: the base where it
 /// is left out, as of `cohere`, `falcon_h1`, `olmo3` and `qwen3_vl_text`, and an `original_max_position_embeddings` beside the
 /// parameters, which counted for LongRoPE alone, and gave its factor. Without a version the file counts as new. A field that the model's code
-/// passes over is passed over, except where the models were trained by it: of `phimoe`, `minimax`, `nomic_bert` and HunYuan-VL
+/// ignores is ignored, except where the models were trained by it: of `phimoe`, `minimax`, `nomic_bert` and HunYuan-VL
 /// (`docs/models.md`). For a model of text and images, the part about text is read.
 ///
 /// A model type that is not read is an error with the nearest that are; `docs/models.md` in the
@@ -158,7 +158,7 @@ impl HfConfig {
     /// # Errors
     ///
     /// Those of [`layers`](Self::layers), and [`Config`](PositionError::Config) where some layers rotate
-    /// otherwise than others, or not at all.
+    /// otherwise than others or not at all, or multiply queries by a factor that a rotation does not have (Ministral 3).
     pub fn rotary(&self) -> Result<RotaryPositionalEncodingConfig, PositionError> {
         let (file, family) = self.model()?;
         layers::rotary_of(file, family).map_err(no_rotary)

@@ -74,6 +74,12 @@ pub(super) fn rotary_of(
         if layer.span == AttentionSpan::None {
             continue;
         }
+        if layer.query_scale.is_some() {
+            return Err(format!(
+                "queries of layer {i} are multiplied by a factor that follows their position, which no rotation has: read its \
+                 layers"
+            ));
+        }
         let differs =
             |first: &(usize, Option<RotaryPositionalEncodingConfig>)| first.1 != layer.rotary;
         match &found {

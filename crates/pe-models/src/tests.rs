@@ -281,6 +281,23 @@ fn layers_that_differ_have_no_common_rotation() {
     assert_eq!(modules.iter().filter(|module| module.is_some()).count(), 4);
 }
 
+/// The queries of Ministral 3 are multiplied by a factor beside the rotation, which `rotary` could only leave out.
+#[test]
+fn a_factor_of_the_queries_is_not_left_out() {
+    let parameters = json!({"rope_type": "yarn", "rope_theta": 1e6, "factor": 16.0, "llama_4_scaling_beta": 0.1,
+        "original_max_position_embeddings": 16384});
+    let ministral = model(
+        json!({"model_type": "ministral3", "num_hidden_layers": 2, "hidden_size": 64,
+        "num_attention_heads": 4, "rope_parameters": parameters}),
+    );
+    assert!(ministral.layers().unwrap()[0].query_scale.is_some());
+    let message = ministral.rotary().unwrap_err().to_string();
+    assert!(
+        message.contains("queries of layer 0 are multiplied by a factor"),
+        "{message}"
+    );
+}
+
 /// The formula of NeoMME's code: pairs turn by the row and the column in turn, with the frequencies of a line.
 #[test]
 fn rows_and_columns_take_turns() {

@@ -17,7 +17,7 @@ use crate::config::{config, module};
 use crate::error::{PositionError, check_number, check_size};
 use crate::layout::share_of_heads;
 use crate::positions::Lookup;
-use crate::tensor::{check_device, dequantized, indices, matrix};
+use crate::tensor::{check_device, check_linear, check_parameter, dequantized, indices, matrix};
 
 /// The largest `max_distance`: every distance up to it has an entry in a list of rows.
 const MAX_DISTANCE: usize = 1 << 20;
@@ -335,17 +335,21 @@ impl ScoreBias for Deberta {
     fn try_score_bias(&self, queries: Heads, keys: Heads) -> Result<Tensor<4>, PositionError> {
         let embeddings = dequantized(self.embeddings.val());
         check_device(queries.0, &embeddings.device())?;
-        let [rows, d_model] = embeddings.dims();
-        let heads = self.config.heads;
-        let table = |projection: &Linear| {
+        let DebertaConfig { d_model, heads, .. } = self.config;
+        let rows = self.config.rows();
+        check_parameter("embeddings", embeddings.dims(), [rows, d_model])?;
+        let table = |name, projection: &Option<Linear>| {
+            let Some(projection) = projection else {
+                return Ok(None);
+            };
+            check_linear(name, projection, [d_model, d_model])?;
             let projected = projection.forward(embeddings.clone());
             let by_head = projected.reshape([rows, heads, d_model / heads]);
-            by_head.swap_dims(0, 1)
+            Ok(Some(by_head.swap_dims(0, 1)))
         };
-        let [position_keys, position_queries] =
-            [&self.key, &self.query].map(|projection| projection.as_ref().map(table));
+        let (of_keys, of_queries) = (table("key", &self.key)?, table("query", &self.query)?);
         self.config
-            .score_bias_with(position_keys, position_queries, queries, keys)
+            .score_bias_with(of_keys, of_queries, queries, keys)
     }
 }
 

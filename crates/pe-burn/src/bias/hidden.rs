@@ -15,12 +15,12 @@ pub trait HiddenBias {
     /// - `layer`: the index of the layer in its model, from 0
     /// - queries: `[batch, queries, d_model]`, what the layer projects to queries, and their positions
     /// - keys: their positions, and how many they are
-    /// - output: `[batch, heads, queries, keys]`, to be added to `q · k / √d_head`
+    /// - output: `[batch, heads, queries, keys]` in the type of the queries, to be added to `q · k / √d_head`
     ///
     /// # Errors
     ///
     /// [`PositionError::Number`] for a layer that the scheme has no weights for, [`Width`](PositionError::Width) for another
-    /// `d_model` than the module's, and those of [`ScoreBias::try_score_bias`](crate::ScoreBias::try_score_bias).
+    /// `d_model` than the module's, [`Config`](PositionError::Config) for a parameter of another shape than the module's, and those of [`ScoreBias::try_score_bias`](crate::ScoreBias::try_score_bias).
     fn try_hidden_bias(
         &self,
         layer: usize,

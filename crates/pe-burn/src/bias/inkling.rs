@@ -15,7 +15,7 @@ use crate::config::{config, module};
 use crate::error::{PositionError, check_number, check_size, check_width, of_layer};
 use crate::layout::share_of_heads;
 use crate::positions::{Positions, Tokens};
-use crate::tensor::{cast, check_device, compute_dtype, dequantized, matrix};
+use crate::tensor::{cast, check_device, check_parameter, compute_dtype, dequantized, matrix};
 
 /// The largest `extent`: a layer has a column for every distance up to it.
 const MAX_EXTENT: usize = 1 << 20;
@@ -69,7 +69,7 @@ impl InklingConfig {
             check_size(name, size)?;
         }
         let fits = self.extent <= MAX_EXTENT;
-        check_number(fits, "extent", self.extent as f64, "at most 1048576")?;
+        check_number(fits, "extent", self.extent, "at most 1048576")?;
         let columns = heads.saturating_mul(self.d_rel);
         let rows = d_model.saturating_add(self.extent);
         check_room::<f32>(self.layers.saturating_mul(rows), columns)?;
@@ -149,6 +149,8 @@ impl HiddenBias for Inkling {
         let [batch, q_seq, width] = x.dims();
         check_width("d_model", d_model, width)?;
         let (mix, profiles) = (weights.mix.val(), weights.profiles.val());
+        check_parameter("mix", mix.dims(), [d_model, heads * d_rel])?;
+        check_parameter("profiles", profiles.dims(), [d_rel, extent])?;
         let device = mix.device();
         check_device(x, &device)?;
         let q_at = queries.lookup(Some(batch), q_seq)?;
@@ -157,7 +159,7 @@ impl HiddenBias for Inkling {
         let dtype = compute_dtype(mix.dtype().into());
         let shape = [batch, heads, q_seq, k_seq];
         if shape.contains(&0) {
-            return Ok(Tensor::zeros(shape, (&device, dtype.into())));
+            return Ok(Tensor::zeros(shape, (&device, x.dtype())));
         }
         let columns = k_seq.max(extent.saturating_add(2));
         check_shape_on(&device, [batch, heads, q_seq, columns])?;
@@ -173,13 +175,15 @@ impl HiddenBias for Inkling {
         let none = by_distance.clone().narrow(3, 0, 1).zeros_like();
         let all = Tensor::cat(vec![none.clone(), by_distance.flip([3]), none], 3);
         let rows = distances.rows_within((first - 1, last + 1), WHAT, &device)?;
-        Ok(pick(all, rows))
+        Ok(cast(pick(all, rows), x.dtype().into()))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use burn::tensor::FloatDType;
 
     use crate::testing::{refusal, refused, values};
 
@@ -221,5 +225,11 @@ mod tests {
         // Distances 2 to −2, and 3 to −1.
         let expected = [[0.0, 20.0, 10.0, 0.0, 0.0], [0.0, 0.0, 40.0, 20.0, 0.0]];
         assert_eq!(values(bias), expected.concat());
+        // Scores in half precision take no bias in `f32`.
+        let half = x.cast(FloatDType::F16);
+        for (seq, at) in [(5, Positions::default()), (0, Positions::default())] {
+            let bias = inkling.hidden_bias(0, (&half, &Positions::from(2)), (&at, seq));
+            assert_eq!((bias.dtype(), bias.dims()[3]), (half.dtype(), seq));
+        }
     }
 }

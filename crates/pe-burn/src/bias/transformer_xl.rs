@@ -18,7 +18,7 @@ use crate::layout::{Layout, share_of_heads};
 use crate::positions::{Lookup, Rows};
 use crate::spectrum::buffer::{RowBuffer, RowSource};
 use crate::spectrum::{DEFAULT_BASE, Spectrum};
-use crate::tensor::{check_parameter, dequantized, matrix};
+use crate::tensor::{check_linear, check_parameter, dequantized, matrix};
 
 config! {
     /// The configuration of a [`TransformerXl`].
@@ -243,8 +243,7 @@ impl ScoreBias for TransformerXl {
         let device = self.u.device();
         check_parameter("u", self.u.val().dims(), [heads, d_head])?;
         check_parameter("v", self.v.val().dims(), [heads, d_head])?;
-        let projection = self.projection.weight.lazy_shape().dims();
-        check_parameter("projection", projection, [d_model, d_model])?;
+        check_linear("projection", &self.projection, [d_model, d_model])?;
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (k, k_at)]| {
             let scale = 1.0 / libm::sqrt(d_head as f64);
             let vector = |vector: &Param<Tensor<2>>| -> Tensor<4> {

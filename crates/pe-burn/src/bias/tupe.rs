@@ -16,6 +16,7 @@ use crate::embed::{LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig}
 use crate::error::{PositionError, check_width};
 use crate::layout::share_of_heads;
 use crate::positions::Tokens;
+use crate::tensor::check_linear;
 
 config! {
     /// The configuration of a [`Tupe`].
@@ -153,6 +154,8 @@ impl Tupe {
         let TupeConfig { d_model, heads, .. } = self.config;
         let [_, width] = self.positions.weight.lazy_shape().dims();
         check_width("d_model", d_model, width)?;
+        check_linear("query", &self.query, [d_model, d_model])?;
+        check_linear("key", &self.key, [d_model, d_model])?;
         let device = self.positions.weight.lazy_device();
         // Of no query or no key too, so that its positions are checked.
         let vectors = [queries, keys].map(|(at, seq)| self.positions.encode(at, seq));

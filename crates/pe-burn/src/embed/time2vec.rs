@@ -150,13 +150,18 @@ impl Time2Vec {
     ///
     /// Those of [`try_embed`](Embed::try_embed) about positions.
     pub fn encode(&self, positions: &Positions, seq: usize) -> Result<Tensor<3>, PositionError> {
-        self.vectors(&positions.lookup(None, seq)?, dequantized(self.omega.val()))
+        let vectors = self.vectors(&positions.lookup(None, seq)?)?;
+        Ok(cast(vectors, dequantized(self.omega.val()).dtype().into()))
     }
 
-    /// t2v of a lookup, with ω, in its type.
-    fn vectors(&self, lookup: &Lookup, omega: Tensor<1>) -> Result<Tensor<3>, PositionError> {
+    /// t2v of a lookup in the type of ω, or in `f32` if that is narrower, whatever an input is: drivers of Vulkan have no sine
+    /// of `f64`.
+    fn vectors(&self, lookup: &Lookup) -> Result<Tensor<3>, PositionError> {
         lookup.check_axes(None)?;
         let d_model = self.config.d_model;
+        let omega = dequantized(self.omega.val());
+        let computed = compute_dtype(omega.dtype().into());
+        let omega = cast(omega, computed);
         let (device, dtype) = (omega.device(), omega.dtype().into());
         let phi = cast(dequantized(self.phi.val()), dtype);
         check_parameter("omega", omega.dims(), [d_model])?;
@@ -182,10 +187,7 @@ impl Embed for Time2Vec {
         let d_model = self.config.d_model;
         let (lookup, batch) = lookup(&x, positions, d_model, &self.omega.lazy_device())?;
         let (own, dtype) = (x.dtype(), compute_dtype(x.dtype().into()));
-        // The waves are of the type of ω, whatever x is: drivers of Vulkan have no sine of f64.
-        let omega = dequantized(self.omega.val());
-        let of_waves = compute_dtype(omega.dtype().into());
-        let vectors = cast(self.vectors(&lookup, cast(omega, of_waves))?, dtype);
+        let vectors = cast(self.vectors(&lookup)?, dtype);
         let len = batch * lookup.seq * d_model;
         if len == 0 {
             return Ok(x);
@@ -198,6 +200,8 @@ impl Embed for Time2Vec {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    use burn::tensor::FloatDType;
 
     use crate::testing::{refusal, refused, values};
 
@@ -234,6 +238,24 @@ mod tests {
             assert_eq!(values(t2v.omega.val()), omega);
             let rows = t2v.encode(&Positions::default(), 3).unwrap();
             assert_eq!(rows.dims(), [1, 3, d_model]);
+        }
+    }
+
+    /// A time of 70,000 is infinite in `f16`, and its sine is no number.
+    #[test]
+    fn times_enter_a_half_precision_module_in_f32() {
+        let device = Device::flex();
+        // ω are 1, 64, 8 and 1, which `f16` has exactly.
+        let config = Time2VecConfig::new(7, 81_920.0).with_step(1_280.0);
+        let mut t2v = config.init(&device);
+        let times = Tensor::from_data([[0.0, 3_001.0, 70_000.0]], &device);
+        let times = Positions::from_times(times).unwrap();
+        let exact = t2v.encode(&times, 3).unwrap();
+        t2v.omega = t2v.omega.map(|omega| omega.cast(FloatDType::F16));
+        let half = t2v.encode(&times, 3).unwrap();
+        assert_eq!(half.dtype(), FloatDType::F16.into());
+        for (half, exact) in values(half).iter().zip(values(exact)) {
+            assert!((half - exact).abs() < 6e-4, "{half} and {exact}");
         }
     }
 

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use burn::module::{Initializer, Module};
 use burn::nn::Linear;
 use burn::tensor::activation::log_sigmoid;
-use burn::tensor::{Device, Tensor};
+use burn::tensor::{Device, Tensor, s};
 
 use super::ForgetGate;
 use crate::backend::memory::check_room;
@@ -113,7 +113,7 @@ module!(FoxConfig => Fox { d_model, heads, layers });
 /// ```
 ///
 /// - **Weights.** `layers` has `fgate_proj` of every layer of the authors' code, its weight transposed: `[d_model, heads]`.
-/// - **Types.** Gates are computed in the type of the weights, and in `f32` where that is half a word.
+/// - **Types.** Gates are computed in the type of the weights, and in `f32` where that is half precision.
 /// - **Decoding.** Keep the sum of every token beside its key. `pe-encoder` does.
 #[derive(Module, Debug)]
 #[module(custom_display)]
@@ -175,7 +175,7 @@ impl Positional for Fox {
 /// - `q`: `[batch, heads, queries, d_head]`, the queries of the last keys; `k`: `[batch, heads, keys, d_head]`, in the float
 ///   type of the queries
 /// - `sums`: `[batch, heads, keys]`, what [`log_gates`](ForgetGate::log_gates) gives, summed up to each key (`cumsum(2)`), any
-///   float type, but half a word has too few digits for a sum of many numbers
+///   float type, but half precision has too few digits for a sum of many numbers
 /// - output: as queries and keys, with a width that is the next multiple of 16 from `d_head + 2` on (`d_head + 4` in `f16`,
 ///   `d_head + 6` in `bf16`, where a number takes several columns)
 ///
@@ -228,7 +228,7 @@ pub fn augment(
     }
     let dtype = compute_dtype(q.dtype().into());
     let sums = cast(sums, dtype).unsqueeze_dim::<4>(3);
-    let of_queries = sums.clone().narrow(2, keys - queries, queries);
+    let of_queries = sums.clone().slice(s![.., .., keys - queries.., ..]);
     Ok(augment_by_sum((q, of_queries), (k, -sums)))
 }
 
@@ -301,6 +301,12 @@ mod tests {
         }
         let shapes = of([2, 4, 5, 8], [2, 4, 5]).unwrap();
         assert_eq!(shapes, ([2, 4, 3, 16], [2, 4, 5, 16]));
+        let of_none = augment(
+            x([2, 4, 0, 8]),
+            x([2, 4, 5, 8]),
+            Tensor::zeros([2, 4, 5], &device),
+        );
+        assert_eq!(of_none.unwrap().0.dims(), [2, 4, 0, 16]);
         let half = x([2, 4, 5, 8]).cast(burn::tensor::FloatDType::F16);
         let sums = Tensor::zeros([2, 4, 5], &device);
         let message = augment(x([2, 4, 3, 8]), half, sums).unwrap_err();

@@ -225,7 +225,7 @@ impl Axes {
     /// Refuses axes that do not describe every coordinate once, and numbers out of bounds.
     pub(crate) fn check(&self) -> Result<(), PositionError> {
         let count = self.count();
-        check_number(count > 0, "the number of axes", 0.0, "at least 1")?;
+        check_number(count > 0, "the number of axes", 0, "at least 1")?;
         for (i, axis) in self.axes.iter().enumerate() {
             let coordinate = axis.coordinate;
             let before = &self.axes[..i];

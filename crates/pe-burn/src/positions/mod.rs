@@ -193,7 +193,7 @@ impl Positions {
     /// [`PositionError::Number`] when the grid has no tokens.
     pub fn from_grid_ids(grid: Grid, ids: Tensor<2, Int>) -> Result<Self, PositionError> {
         let Some(last) = grid.tokens().checked_sub(1) else {
-            return Err(PositionError::number("grid.tokens()", 0.0, "at least 1"));
+            return Err(PositionError::number("grid.tokens()", 0, "at least 1"));
         };
         let ids = Some(read_ids(ids, last.min(MAX_POSITION))?);
         Ok(Self::new(Kind::Grid { grid, ids }))
@@ -353,9 +353,9 @@ impl Positions {
     }
 
     /// These positions, with some tokens marked as padding. The positions
-    /// themselves do not change. The marks matter to four encodings alone: a learned table with a padding row, fairseq's formula,
-    /// which encodes padding as zeros, the convolution of wav2vec 2.0, which leaves padding out, and CoPE, which does not count
-    /// keys that are padding. Attention needs a mask of its own. Positions from a mask, and randomized ones, are marked already.
+    /// themselves do not change. The marks matter to five encodings alone: a learned table with a padding row, fairseq's formula,
+    /// which encodes padding as zeros, the convolutions of wav2vec 2.0 and of CPVT, which leave padding out, and CoPE, which does
+    /// not count keys that are padding. Attention needs a mask of its own. Positions from a mask, and randomized ones, are marked already.
     ///
     /// # Shapes
     ///

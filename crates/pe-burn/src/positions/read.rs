@@ -1,5 +1,6 @@
 //! The positions of tokens as numbers, for a scheme of one's own.
 
+use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -43,7 +44,7 @@ impl Positions {
     ///
     /// # Errors
     ///
-    /// [`PositionError::Grid`] for coordinates, [`Quantized`](PositionError::Quantized) for a type that is no float type, and those of
+    /// [`PositionError::Grid`] for coordinates, [`Config`](PositionError::Config) for a type that is no float type, and those of
     /// [`to_rows`](Self::to_rows) but `NotWhole`.
     pub fn to_tensor(
         &self,
@@ -121,7 +122,10 @@ fn numbers(
     let dtype = match options.dtype {
         None => device.settings().float_dtype,
         Some(dtype) if dtype.is_float() => dtype.into(),
-        Some(_) => return Err(PositionError::Quantized),
+        Some(dtype) => {
+            let reason = format!("positions are given in a float type; got {dtype:?}");
+            return Err(PositionError::config(reason));
+        }
     };
     check_dtype(dtype, &device)?;
     let shape = [lookup.batch, lookup.seq, axes];

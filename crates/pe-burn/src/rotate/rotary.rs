@@ -113,7 +113,8 @@ module!(RotaryPositionalEncodingConfig => RotaryPositionalEncoding {
 /// # assert_eq!((next_q.dims(), next_k.dims()), ([2, 8, 1, 64], [2, 2, 1, 64]));
 /// ```
 ///
-/// - **Exact.** Sines and cosines are within 3.0e-8 of their true values at every position.
+/// - **Exact.** Sines and cosines are within 3.0e-8 of their true values at every position, before the attention factor of YaRN
+///   or LongRoPE.
 /// - **No length limit.** The buffer grows by doubling, up to 64 MiB (131 072 rows of width 128); rows
 ///   beyond are computed for the call. Results do not depend on earlier calls: with
 ///   [`RopeScaling::Dynamic`](crate::RopeScaling::Dynamic) and

@@ -22,7 +22,7 @@ use crate::ask::{
 use crate::console::tell;
 use crate::device::{self, DEVICES, Kind};
 use crate::error::LabError;
-use crate::folder::{StudyFolder, is_there, read_json};
+use crate::folder::{StudyFolder, is_there, read_sealed};
 use crate::report::Report;
 use crate::run::{
     Budget, Crew, Estimate, Open, Progress, Study, TrialTimes, check_room, cores, in_words,
@@ -156,7 +156,7 @@ pub struct CompareArgs {
 
 /// The plan of the study in a folder.
 fn plan_in(folder: &StudyFolder) -> Result<Plan, LabError> {
-    let there: StudySpec = read_json(&folder.spec())?;
+    let there: StudySpec = read_sealed(&folder.spec())?;
     Ok(there.plan().inside(folder.path()))
 }
 
@@ -226,7 +226,7 @@ impl CompareArgs {
         let (mut spec, tasks) = StudySpec::of(plan)?;
         let folder = StudyFolder::at(&self.out);
         if is_there(&folder.spec())? {
-            let there: StudySpec = read_json(&folder.spec())?;
+            let there: StudySpec = read_sealed(&folder.spec())?;
             let grown = spec.grown_from(&there, steps_asked);
             check_takes_place_of(&there, &grown, &self.out)?;
             spec = grown;

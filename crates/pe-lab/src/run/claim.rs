@@ -8,7 +8,7 @@ use crate::ask::{StudySpec, Tasks, TrialSpec, check_takes_place_of};
 use crate::error::LabError;
 use crate::folder::{
     StudyFolder, is_there, is_unfinished, make_named_folder, names, read_bounded, read_json,
-    remove, remove_all, remove_unfinished, rename, write_json, write_whole,
+    read_sealed, remove, remove_all, remove_unfinished, rename, write_sealed, write_whole,
 };
 
 /// Makes the folder this study's, and locks it until the returned lock is dropped.
@@ -36,13 +36,13 @@ pub(super) fn claim(
         remove_unfinished(&place)?;
     }
     if is_there(&folder.spec())? {
-        let old: StudySpec = read_json(&folder.spec())?;
+        let old: StudySpec = read_sealed(&folder.spec())?;
         check_takes_place_of(&old, spec, path)?;
         if *spec != old {
-            write_json(&folder.spec(), spec)?;
+            write_sealed(&folder.spec(), spec)?;
         }
     } else {
-        write_json(&folder.spec(), spec)?;
+        write_sealed(&folder.spec(), spec)?;
     }
     // The process may have been killed between these steps, so every claim writes what is missing.
     keep_data(tasks, folder)?;

@@ -11,7 +11,7 @@ use super::trial::{TrialResult, too_few};
 use super::worker::Crew;
 use crate::ask::{Shard, StudySpec, Tasks, TrialSpec, Tuned, Until, difference_in_words};
 use crate::error::LabError;
-use crate::folder::{StudyFolder, TrialFolder, is_there, read_json};
+use crate::folder::{StudyFolder, TrialFolder, is_there, read_json, read_sealed};
 use crate::stats::Looks;
 use crate::task::Tuning;
 
@@ -359,7 +359,7 @@ fn spec_in(folder: &StudyFolder) -> Result<StudySpec, LabError> {
             file: StudyFolder::SPEC,
         });
     }
-    read_json(&folder.spec())
+    read_sealed(&folder.spec())
 }
 
 impl Outcomes {

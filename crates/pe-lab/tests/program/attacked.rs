@@ -11,7 +11,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{
-    self, SMALL, Says, behind, failed, kill, pipe, report, resume, send, succeeds, train,
+    self, SMALL, Says, behind, edit_sealed, failed, kill, pipe, report, resume, send, succeeds,
+    train,
 };
 
 /// Two short trials, one after the other.
@@ -169,13 +170,20 @@ fn a_study_from_somebody_else_reads_nothing_outside_of_its_folder() {
     succeeds(&mut rows::of_data(&file, &out));
     let report = || common::ended(&mut report(&out));
     let spec = fs::read_to_string(out.join("study.json")).unwrap();
+    let of_file = |path: &str| {
+        edit_sealed(&out.join("study.json"), |study| {
+            let other = study
+                .to_string()
+                .replace("\"x.csv\"", &format!("\"{path}\""));
+            assert_ne!(other, study.to_string());
+            *study = serde_json::from_str(&other).unwrap();
+        });
+    };
     for path in ["/dev/zero", "../x.csv", "/etc/passwd", ".."] {
-        let other = spec.replace("\"x.csv\"", &format!("\"{path}\""));
-        assert_ne!(other, spec);
-        fs::write(out.join("study.json"), other).unwrap();
+        of_file(path);
         failed(report(), 2).says_all(&[path, "without a folder"]);
+        fs::write(out.join("study.json"), &spec).unwrap();
     }
-    fs::write(out.join("study.json"), &spec).unwrap();
     // The copy is a link, a pipe or another file.
     let copy = out.join("data/x.csv");
     let replace: [&dyn Fn(); 3] = [

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::common::{
-    Says, compare, ended, failed, json, killed_after, lab, names, report, results, rows, succeeds,
+    Says, compare, edit_sealed, ended, failed, json, killed_after, lab, names, report, results,
+    rows, succeeds,
 };
 use pe_lab::ask::{Tasks, TrialSpec};
 use pe_lab::folder::{Entry, TrialFolder};
@@ -241,9 +242,10 @@ fn nonsense_is_refused() {
     failed(ended(lab().args(["train", "--steps", "auto"])), 2).says("invalid");
     // A spec that begins above its limit was edited.
     run(EASY, "auto:20..40", "--seeds 1", &out);
-    let spec = out.join("study.json");
-    let text = fs::read_to_string(&spec).unwrap();
-    let edited = text.replace("\"auto_from\": 20", "\"auto_from\": 41");
-    fs::write(&spec, edited).unwrap();
+    edit_sealed(&out.join("study.json"), |spec| {
+        let first = &mut spec["tasks"][0]["auto_from"];
+        assert_eq!(first.take(), 20);
+        *first = 41.into();
+    });
     failed(ended(&mut report(&out)), 2).says("the first training of `majority` has 41 steps");
 }

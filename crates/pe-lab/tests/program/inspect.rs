@@ -204,7 +204,7 @@ fn wrong_use_says_what_is_wrong() {
         {"model_type": "bert2"}   | types; docs/models.md lists those that rotate queries and keys; --like TYPE
         {}                        | it has no `model_type`
         {"model_type": "no_such"} | there is no model type named "no_such"
-        {"model_type": "dbrx"}    | the model type dbrx is not read: its code passes over the base
+        {"model_type": "dbrx"}    | the model type dbrx is not read: its code ignores the base
         "#,
     ) {
         fs::write(folder.path().join("my.json"), text).unwrap();

@@ -163,12 +163,13 @@ fn a_stop_while_costs_are_measured_is_called_a_stop() {
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
     let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
     assert!(told.next().unwrap().unwrap().contains("measuring"));
-    thread::sleep(Duration::from_millis(500));
+    // Ten processes measure for some tenths of a second altogether.
+    thread::sleep(Duration::from_millis(100));
     send("-INT", &child.id().to_string());
     let asked = Instant::now();
     let said: Vec<String> = told.map(Result::unwrap).collect();
     assert_eq!(child.wait().unwrap().code(), Some(1), "{said:?}");
-    assert!(asked.elapsed() < Duration::from_secs(2), "{said:?}");
+    assert!(asked.elapsed() < Duration::from_secs(10), "{said:?}");
     let end = "stopped before all costs were measured; none were kept";
     assert!(said.last().unwrap().contains(end), "{said:?}");
     assert!(!out.join("costs.json").exists());

@@ -1,4 +1,4 @@
-//! Files that are read as their models were trained, where transformers 5.23.0 passes over a field or has another default.
+//! Files that are read as their models were trained, where transformers 5.23.0 ignores a field or has another default.
 
 use alloc::format;
 use alloc::string::ToString;

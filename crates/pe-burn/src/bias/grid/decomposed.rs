@@ -19,7 +19,7 @@ use crate::checkpoint::{CheckpointError, parameter};
 use crate::config::{config, module};
 use crate::error::{PositionError, check_size};
 use crate::interpolate::linear;
-use crate::tensor::{dequantized, indices_in, matrix};
+use crate::tensor::{check_parameter, dequantized, indices_in, matrix};
 
 config! {
     /// The configuration of a [`DecomposedRelativeBias`].
@@ -165,6 +165,9 @@ impl ScoreBias for DecomposedRelativeBias {
         let device = self.rows.lazy_device();
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (_, k_at)]| {
             let device = device.clone().without_autodiff();
+            let [rows, columns] = self.config.shapes()?;
+            check_parameter("rows", self.rows.lazy_shape().dims(), rows)?;
+            check_parameter("columns", self.columns.lazy_shape().dims(), columns)?;
             let (q_grid, _) = q_at.on_image()?;
             let (k_grid, key_ids) = k_at.on_image()?;
             let from = [q_grid.height(), q_grid.width()];

@@ -22,7 +22,7 @@ use crate::checkpoint::{CheckpointError, parameter, tensor};
 use crate::config::{config, module};
 use crate::error::{PositionError, check_size};
 use crate::positions::Tokens;
-use crate::tensor::dequantized;
+use crate::tensor::{check_linear, dequantized};
 
 config! {
     /// The configuration of a [`SwinV2RelativeBias`].
@@ -183,7 +183,9 @@ impl Bias for SwinV2RelativeBias {
     fn try_bias(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError> {
         let weight = dequantized(self.inner.weight.val());
         let (device, own) = (weight.device(), weight.dtype());
-        let heads = self.config.heads;
+        let SwinV2RelativeBiasConfig { heads, hidden, .. } = self.config;
+        check_linear("inner", &self.inner, [2, hidden])?;
+        check_linear("outer", &self.outer, [hidden, heads])?;
         of_pairs(queries, keys, heads, (&device, own), |queries, keys| {
             let pairs = Pairs::new(queries, keys, 1)?;
             pairs.check_no_prefix()?;

@@ -184,9 +184,8 @@ impl<C: Resize> TableBias<C> {
     ///
     /// # Errors
     ///
-    /// [`PositionError::Number`] for a window that is out of bounds, and when the table is not that of the
-    /// configuration's window; [`TooLarge`](PositionError::TooLarge) when the new one does not fit into
-    /// memory.
+    /// [`PositionError::Number`] for a window that is out of bounds; [`Config`](PositionError::Config) when the table is not
+    /// that of the configuration's window; [`TooLarge`](PositionError::TooLarge) when the new one does not fit into memory.
     pub fn resize(self, window: [usize; 2], how: Resampling) -> Result<Self, PositionError> {
         check_window("window", window, self.config.table().heads)?;
         let table = self.table()?;

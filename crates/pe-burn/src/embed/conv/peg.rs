@@ -18,7 +18,7 @@ use crate::config::{config, module};
 use crate::embed::Embed;
 use crate::error::{PositionError, check_number, check_size};
 use crate::positions::Positions;
-use crate::tensor::{cast, dequantized};
+use crate::tensor::{cast, check_parameter, dequantized};
 
 config! {
     /// The configuration of a [`PositionalEncodingGenerator`].
@@ -144,6 +144,12 @@ impl Embed for PositionalEncodingGenerator {
         let PositionalEncodingGeneratorConfig { d_model, kernel } = self.config;
         let dtype = x.dtype();
         let (x, lookup) = input(x, positions, d_model, &self.weight.lazy_device())?;
+        check_parameter(
+            "weight",
+            self.weight.lazy_shape().dims(),
+            self.config.shape()?,
+        )?;
+        check_parameter("bias", self.bias.lazy_shape().dims(), [d_model])?;
         let (grid, ids) = lookup.on_image()?;
         if ids.is_some() {
             return Err(PositionError::Grid {

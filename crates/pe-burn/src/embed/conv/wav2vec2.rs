@@ -20,7 +20,7 @@ use crate::config::{config, module};
 use crate::embed::Embed;
 use crate::error::{PositionError, check_size};
 use crate::positions::Positions;
-use crate::tensor::{cast, dequantized};
+use crate::tensor::{cast, check_parameter, dequantized};
 
 /// The positions that the convolution can take, for errors.
 const NEEDS: &str =
@@ -208,6 +208,12 @@ impl Embed for Wav2Vec2PositionalConv {
         } = self.config;
         let dtype = x.dtype();
         let (x, lookup) = input(x, positions, d_model, &self.weight.lazy_device())?;
+        check_parameter(
+            "weight",
+            self.weight.lazy_shape().dims(),
+            self.config.shape()?,
+        )?;
+        check_parameter("bias", self.bias.lazy_shape().dims(), [d_model])?;
         lookup.check_on_line(NEEDS)?;
         if x.dims().contains(&0) {
             return Ok(cast(x, dtype.into()));

@@ -133,7 +133,7 @@ impl LearnedPositionalEmbedding {
             }
             if grid.tokens() == grid.prefix() {
                 let name = format!("the number of patches of `{name}`");
-                return Err(PositionError::number(name, 0.0, "at least 1"));
+                return Err(PositionError::number(name, 0, "at least 1"));
             }
         }
         if from.tokens() != max_len {

@@ -96,7 +96,8 @@ fn a_bad_configuration_is_refused_with_its_value_and_bound() {
     refused! {
         RotaryPositionalEncodingConfig::new(7) =>
             "rotary_dim (d_head, unless it is set) must be even, from 2 to d_head 7; got 7",
-        RotaryPositionalEncodingConfig::new(0) => "… from 2 to d_head 0; got 0",
+        RotaryPositionalEncodingConfig::new(0) => "d_head must be at least 2; got 0",
+        RotaryPositionalEncodingConfig::new(1) => "d_head must be at least 2; got 1",
         config.clone().with_rotary_dim(10) => "… from 2 to d_head 8; got 10",
         config.clone().with_rotary_dim(0) => "… got 0",
         config.clone().with_max_len(0) => "max_len must be at least 1; got 0",

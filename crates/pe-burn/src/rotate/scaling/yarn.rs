@@ -1,5 +1,6 @@
 //! YaRN scaling of RoPE.
 
+use alloc::format;
 use alloc::string::String;
 
 use serde::Serialize;
@@ -123,6 +124,10 @@ impl Scaling for Yarn {
         check_original(self.original_max_position_embeddings)?;
         check_positive("beta_fast", self.beta_fast)?;
         check_positive("beta_slow", self.beta_slow)?;
+        if self.beta_fast < self.beta_slow {
+            let bound = format!("at least beta_slow, {}", self.beta_slow);
+            return Err(PositionError::number("beta_fast", self.beta_fast, bound));
+        }
         check_positive("attention_factor", self.attention_factor())
     }
 
@@ -274,6 +279,7 @@ mod tests {
                 "beta_fast must be above 0 and finite in f32; got NaN",
             Yarn { beta_slow: 0.0, ..yarn.clone() } =>
                 "beta_slow must be above 0 and finite in f32; got 0",
+            Yarn { beta_fast: 0.5, ..yarn.clone() } => "beta_fast must be at least beta_slow, 1; got 0.5",
             Yarn { attention_factor: Some(0.0), ..yarn } =>
                 "attention_factor must be above 0 and finite in f32; got 0",
         }

@@ -126,6 +126,13 @@ fn a_damaged_study_is_an_error_that_names_the_file() {
             stderr.says("compare --study … study.toml --out");
         }
     }
+    fs::write(out.join("study.json"), &spec).unwrap();
+    // A number that was changed by accident is not taken for another study.
+    edit(&out.join("study.json"), |spec| spec["seeds"][0] = json!(77));
+    for (code, _, stderr) in [report(&out), ended(&mut study(&out))] {
+        assert_eq!(code, 1, "{stderr}");
+        stderr.says("its digest is that of something else; delete it");
+    }
     fs::write(out.join("study.json"), spec).unwrap();
     // Bytes that are no text are damage like any other.
     let named = [out.join("study.json"), result.clone()];
@@ -163,10 +170,8 @@ const WRONG: &str = "
 ";
 
 /// Puts a value, written as JSON, into a part of a file.
-fn put(file: &Path, part: &str, name: &str, value: &str) {
-    edit(file, |spec| {
-        spec[part][name] = serde_json::from_str(value).unwrap()
-    });
+fn put(part: &str, name: &str, value: &str) -> impl FnOnce(&mut Value) {
+    move |spec| spec[part][name] = serde_json::from_str(value).unwrap()
 }
 
 #[test]
@@ -176,14 +181,14 @@ fn a_study_that_no_plan_makes_is_refused() {
     let file = out.join("study.json");
     let whole = fs::read(&file).unwrap();
     for [part, name, value, said] in table(WRONG) {
-        put(&file, part, name, value);
+        edit_sealed(&file, put(part, name, value));
         failed(report(&out), 2).says(said);
         fs::write(&file, &whole).unwrap();
     }
-    edit(&file, |spec| spec["tasks"][0]["steps"] = json!(1u64 << 63));
+    edit_sealed(&file, |spec| spec["tasks"][0]["steps"] = json!(1u64 << 63));
     failed(report(&out), 2).says("9223372036854775808 steps");
     fs::write(&file, &whole).unwrap();
-    edit(&file, |spec| spec["schemes"] = json!(["none", "none"]));
+    edit_sealed(&file, |spec| spec["schemes"] = json!(["none", "none"]));
     failed(report(&out), 2).says("`none` is named twice");
 }
 

@@ -18,7 +18,7 @@ fn a_training_that_this_program_did_not_start_is_refused() {
         fs::write(&file, &whole).unwrap();
     };
     for [part, name, value, said] in table(WRONG) {
-        put(&file, part, name, value);
+        edit(&file, put(part, name, value));
         refused(said);
     }
     edit(&file, |spec| spec["steps"] = json!(1u64 << 63));

@@ -13,7 +13,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::common::{self, Says, compare, json, succeeds};
+use crate::common::{self, Says, compare, edit_sealed, json, succeeds};
 use crate::served::{self, ask, ask_without, get, know, send, serving};
 use serde_json::Value;
 
@@ -45,10 +45,9 @@ fn study(out: &Path) {
 
 /// Lets the plan of a study have these seeds.
 fn plan_seeds(out: &Path, seeds: u64) {
-    let file = out.join("study.json");
-    let mut spec = json(&file);
-    spec["seeds"] = (1..=seeds).collect();
-    fs::write(&file, spec.to_string()).unwrap();
+    edit_sealed(&out.join("study.json"), |spec| {
+        spec["seeds"] = (1..=seeds).collect();
+    });
 }
 
 #[test]

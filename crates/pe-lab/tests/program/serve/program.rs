@@ -43,13 +43,13 @@ fn started(folder: &Path) -> (Child, u16) {
     (child, port)
 }
 
-/// Sends Ctrl-C, and checks that the program ends by it within two seconds, and some for a machine that is busy.
+/// Sends Ctrl-C, and checks that the program ends by it. It gives clients two seconds; the rest is for a machine that is busy.
 fn ends_on_ctrl_c(mut child: Child) {
     let start = Instant::now();
     common::send("-INT", &child.id().to_string());
     assert_eq!(common::end_of(&mut child, 30), Some(0));
     let took = start.elapsed();
-    assert!(took < Duration::from_secs(3), "{took:?}");
+    assert!(took < Duration::from_secs(10), "{took:?}");
 }
 
 /// A request that is sent, and whose answer is still to be read.
@@ -92,11 +92,12 @@ fn work_ends_with_its_client_and_with_the_server() {
     // A busy machine gives it little of a second.
     common::wait_until(|| used(&child) >= 0.2, "it does nothing");
     drop(client);
-    thread::sleep(Duration::from_secs(3));
-    let before = used(&child);
-    thread::sleep(Duration::from_secs(1));
-    let after = used(&child) - before;
-    assert!(after < 0.1, "it works on for nobody: {after} s");
+    let rests = || {
+        let before = used(&child);
+        thread::sleep(Duration::from_secs(1));
+        used(&child) - before < 0.1
+    };
+    common::wait_until(rests, "it works on for nobody");
     // A client that waits does not keep the server.
     let client = asked(port, "/api/study");
     thread::sleep(Duration::from_millis(500));
