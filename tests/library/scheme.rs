@@ -313,7 +313,7 @@ fn schemes_that_need_more_than_a_name_are_data() {
         let bias = if scheme.sees_states() {
             let alone = scheme.try_bias((&at, 16), (&at, 16));
             for message in [refusal(bias), refusal(alone)] {
-                let words = "this scheme looks at the hidden states of its layer";
+                let words = "this scheme reads the hidden states of each layer";
                 assert!(message.starts_with(words), "{message}");
             }
             None

@@ -47,7 +47,7 @@
 //! | the step of [`Adam`] | Burn | kernel | kernel |
 //!
 //! Kernels are for `f32`, and not for gradient checkpointing; there, and on other backends, all of it
-//! is Burn's, on CubeCL's runtime for processors too. On Flex results do not depend on the number of threads. On a graphics card a training step
+//! is Burn's, on CubeCL's runtime for processors too. On Flex the results of kernels do not depend on the number of threads. On a graphics card a training step
 //! of two layers with 8 × 32 tokens takes 64 launches, and 405 with Burn's modules (`tests/launches.rs`).
 //!
 //! # A scheme of your own

@@ -24,6 +24,15 @@ pub enum Activation {
 /// The score of a masked key, as in Burn's `MultiHeadAttention`. Its weight `e^-10000` rounds to 0.
 pub const MASKED: f32 = -1e4;
 
+/// What is added to the score of a masked key where a kernel does not replace it: whatever the score was, its weight is 0. The sum
+/// of two is finite.
+#[cfg(any(feature = "cube", feature = "tch"))]
+pub const LOWERED: f32 = -1e30;
+
+/// The least score in the kernels of graphics cards.
+#[cfg(feature = "cube")]
+pub const LEAST: f32 = -3e38;
+
 /// `x W + b`.
 ///
 /// # Shapes

@@ -31,6 +31,10 @@ impl Cache {
     }
 
     /// Appends keys and values of further tokens, and the sums of their gates if there are gates.
+    ///
+    /// # Panics
+    ///
+    /// When they do not fit those before. The cache is then as it was.
     pub(super) fn extend(&mut self, [keys, values]: [Tensor<4>; 2], gates: Option<Tensor<4>>) {
         let seq = keys.dims()[2];
         assert!(
@@ -38,6 +42,12 @@ impl Cache {
             "a cache is for one scheme: the scheme of its tokens has a forget gate and that of the new tokens has none, or the \
              other way round"
         );
+        for (room, more) in [(&self.keys, &keys), (&self.values, &values)] {
+            check_fits(room, more);
+        }
+        if let Some(gates) = &gates {
+            check_fits(&self.gates, gates);
+        }
         append(&mut self.keys, self.tokens, keys);
         append(&mut self.values, self.tokens, values);
         if let Some(gates) = gates {
@@ -53,6 +63,18 @@ impl Cache {
     }
 }
 
+fn check_fits(room: &Room, more: &Tensor<4>) {
+    if let Some(room) = room {
+        let ([batch, heads, _, width], [of_batch, of_heads, _, of_width]) =
+            (more.dims(), room.dims());
+        assert_eq!(
+            [batch, heads, width],
+            [of_batch, of_heads, of_width],
+            "batch, heads and width of the tokens, and those of their cache"
+        );
+    }
+}
+
 /// Writes what belongs to further tokens behind the `used` tokens of a room, or of a larger one.
 fn append(room: &mut Room, used: usize, more: Tensor<4>) {
     let [batch, heads, seq, width] = more.dims();
@@ -63,22 +85,14 @@ fn append(room: &mut Room, used: usize, more: Tensor<4>) {
     };
     let target = match room.take() {
         None => wider(&more),
-        Some(cached) => {
-            let [cached_batch, cached_heads, of_cache, cached_width] = cached.dims();
-            assert_eq!(
-                [batch, heads, width],
-                [cached_batch, cached_heads, cached_width],
-                "batch, heads and width of the tokens, and those of their cache"
-            );
-            match tokens <= of_cache {
-                true => cached,
-                false => {
-                    let all = [0..batch, 0..heads, 0..used, 0..width];
-                    let cached = cached.slice(all.clone());
-                    wider(&cached).slice_assign(all, cached)
-                }
+        Some(cached) => match tokens <= cached.dims()[2] {
+            true => cached,
+            false => {
+                let all = [0..batch, 0..heads, 0..used, 0..width];
+                let cached = cached.slice(all.clone());
+                wider(&cached).slice_assign(all, cached)
             }
-        }
+        },
     };
     *room = Some(target.slice_assign([0..batch, 0..heads, used..tokens, 0..width], more));
 }

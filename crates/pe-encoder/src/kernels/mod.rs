@@ -289,8 +289,7 @@ pub(crate) fn attention(
     }
 }
 
-/// For kernels without local attention: the bias with the score of a masked key at every key outside of a window,
-/// `[1 or batch, heads, queries, keys]`.
+/// For kernels without local attention: the bias, lowered at every key outside of a window, `[1 or batch, heads, queries, keys]`.
 #[cfg(any(feature = "cube", feature = "tch"))]
 fn with_window(
     bias: Option<Tensor<4>>,
@@ -301,7 +300,7 @@ fn with_window(
     let scores = plain::outside(window, queries, keys, device).map(|outside| {
         let outside = outside.expand([1, heads, queries, keys]);
         let inside = Tensor::zeros([1, heads, queries, keys], (device, DType::F32));
-        inside.mask_fill(outside, plain::MASKED)
+        inside.mask_fill(outside, plain::LOWERED)
     });
     plain::together(bias, scores)
 }

@@ -48,8 +48,9 @@ impl PredictArgs {
         for file in [folder.winner(), folder.winner_weights()] {
             if !is_there(&file)? {
                 return Err(LabError::Usage(format!(
-                    "{} is not there; run `pe-lab compare` on this folder again",
-                    file.display()
+                    "{} is not there; run `pe-lab compare --out {}` again",
+                    file.display(),
+                    self.study.display()
                 )));
             }
         }

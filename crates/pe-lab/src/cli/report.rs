@@ -221,7 +221,10 @@ pub(super) fn show(
         ));
     }
     if !outcomes.missing.is_empty() {
-        tell("run `pe-lab compare` on this folder again to try the missing trials");
+        let folder = study.folder().path().display();
+        tell(&format!(
+            "`pe-lab compare --out {folder}` tries the missing trials again"
+        ));
     }
     Ok(u8::from(outcomes.without_score() > 0))
 }

@@ -58,6 +58,9 @@ pub(super) fn read(
         layout.kind = rows.settle(layout.kind);
     }
     rows.tokens_are(layout.kind);
+    if reading.text.is_none() && reading.columns.is_none() && !reading.no_header {
+        layout.tokens = rows.by_name(&sheet.names, layout.tokens)?;
+    }
     let commas = layout.decimal_commas(reading);
     let mut notes = layout.describe(reading);
     notes.extend(decimal_commas(&sheet.names, &sheet.columns, &commas)?);

@@ -236,10 +236,13 @@ fn warnings(data: &Rows, split: &Split, target: Option<&Target>) -> Vec<String> 
     let (most, tested) = most_frequent(tested.map(|row| data.rows[*row].label));
     let mut lines = Vec::new();
     if tested < FEW {
-        lines.push(format!(
-            "few rows: one of the {tested} held-out rows is {:.0} % of the score inside, at every seed",
-            100.0 / tested as f64
-        ));
+        lines.push(match target {
+            None => format!(
+                "few rows: one of the {tested} held-out rows is {:.0} % of the score inside, at every seed",
+                100.0 / tested as f64
+            ),
+            Some(_) => format!("few rows: {tested} held-out rows make the score inside, at every seed"),
+        });
     }
     if target.is_none() && tested - most < FEW / 5 {
         lines.push(format!(

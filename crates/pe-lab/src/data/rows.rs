@@ -6,7 +6,7 @@ use std::rc::Rc;
 use super::class_table::ClassTable;
 use super::error::Problem;
 use super::header::list;
-use super::limits::{MAX_CHARACTERS, MAX_ROWS, MAX_TOKENS, MAX_WORDS};
+use super::limits::{MAX_CHARACTERS, MAX_ROWS, MAX_TOKENS, MAX_WORDS, MIN_ROWS};
 use super::numbered::Numbered;
 use super::numbers;
 use super::patches::{self, MAX_PATCH};
@@ -176,6 +176,8 @@ pub(super) struct Collector {
     before: usize,
     /// The columns that the numbers of tokens are from, where those of all files have to be the same.
     columns: Option<Vec<String>>,
+    /// The names of the columns that hold the tokens of the first table.
+    names: Option<Vec<String>>,
 }
 
 impl Collector {
@@ -234,6 +236,37 @@ impl Collector {
                 Ok(())
             }
         }
+    }
+
+    /// The columns of a table's tokens, of which these are the names: those that the first table had, by their names. Where one
+    /// table has the first columns of the other, in their order, its rows are shorter or longer and are read as they stand.
+    ///
+    /// # Errors
+    ///
+    /// [`Problem::Test`] for a column that the first table has and this one has not.
+    pub fn by_name(&mut self, names: &[String], tokens: Vec<usize>) -> Result<Vec<usize>, Problem> {
+        let own: Vec<String> = tokens.iter().map(|at| names[*at].clone()).collect();
+        let first = self.names.get_or_insert_with(|| own.clone());
+        if first.starts_with(&own) || own.starts_with(first) {
+            return Ok(tokens);
+        }
+        let find = |name: &String| {
+            let mut at = (0..names.len()).filter(|at| names[*at] == *name);
+            match (at.next(), at.next()) {
+                (Some(at), None) => Ok(at),
+                (first, _) => Err(Problem::Test(format!(
+                    "it has {} {}, and the first file has one; its columns are {}",
+                    if first.is_some() {
+                        "several columns"
+                    } else {
+                        "no column"
+                    },
+                    shorten(name),
+                    list(names)
+                ))),
+            }
+        };
+        first.iter().map(find).collect()
     }
 
     /// Says whether the series of a file that is read now have times, and which.
@@ -413,7 +446,12 @@ impl Collector {
         }
         let untaken = std::mem::take(&mut self.untaken);
         if untaken.bad_count > skip_bad {
-            return Err(untaken.problem(self.out.rows.len() > self.before));
+            // Rows to train on have to be more than a few; a test and rows to predict, one.
+            let least = match (self.before, self.labels_are) {
+                (0, Labels::Needed) => MIN_ROWS,
+                _ => 1,
+            };
+            return Err(untaken.problem(self.out.rows.len() - self.before >= least));
         }
         self.before = self.out.rows.len();
         let patches = self.reading.patch.map(|steps| {

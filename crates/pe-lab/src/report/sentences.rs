@@ -64,7 +64,7 @@ pub fn answer(answer: &Answer, about: &Summary) -> String {
             said.extend(of_parts(parts, about));
             if *ranks_speed {
                 said.push(
-                    "Many trainings were still improving when they ended, so this tells which schemes learn fast.".into(),
+                    "Some trainings were still improving when they ended, so this tells which schemes learn fast.".into(),
                 );
             }
             said.join(" ")
@@ -134,7 +134,7 @@ fn top(top: &Top, place: &str) -> String {
         below => format!(", better than {}", names(below)),
     };
     match top {
-        Top::Floor => format!("{place} no scheme learned anything."),
+        Top::Floor => format!("{place} no scheme is clearly above the floor."),
         Top::Unlearned(highest) => format!(
             "{place} too little was learned to name a scheme that is best: the highest score is {} of 1.",
             fixed(*highest, 2)

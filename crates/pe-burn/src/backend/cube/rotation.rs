@@ -360,7 +360,10 @@ impl Rows {
             false => into_contiguous(table),
         };
         let all = sides.iter().map(|side| &side.x).chain([&table]).chain(&ids);
-        let addresses = all.map(CubeTensor::required_address_type).max();
+        let addresses = all.map(CubeTensor::required_address_type);
+        // A side that is expanded has fewer elements than what it is rotated to.
+        let outputs = sides.iter().map(|side| side.x.meta.num_elements());
+        let addresses = addresses.chain(outputs.map(AddressType::from_len)).max();
         (Self { table, ids }, addresses.unwrap_or_default())
     }
 

@@ -10,6 +10,7 @@
 use alloc::vec::Vec;
 
 use burn::tensor::DType;
+use burn_cubecl::kernel::into_contiguous;
 use burn_cubecl::ops::numeric::empty_device_contiguous_dtype;
 use burn_cubecl::tensor::CubeTensor;
 use cubecl::calculate_cube_count_elemwise;
@@ -359,6 +360,8 @@ pub(super) fn of_positions(
     by: f64,
     form: RowForm,
 ) -> CubeTensor {
+    // CUDA and ROCm leave gaps between rows of two numbers that come from the host.
+    let positions = into_contiguous(positions);
     let rows = positions.meta.shape()[0];
     let out = empty(&turns, rows, form);
     let threads = rows * form.threads();

@@ -2,7 +2,7 @@
 //! the positions around each.
 //!
 //! With Burn's operations these are about twenty tensors of queries × keys, each written and read again in the backward pass.
-//! Here the scores are all that is kept, and sums are taken in `f64`.
+//! Here scores, products with the embeddings and which keys are hidden are kept, and sums are taken in `f64`.
 
 use alloc::vec;
 use alloc::vec::Vec;

@@ -12,7 +12,7 @@ use pe_burn::autodiff::{Operand, Operation, apply};
 use super::heads::{self, Form};
 use super::{primitive, softmax, tensor};
 use crate::kernels::bias::Bias;
-use crate::plain::{MASKED, Mask, join_heads, key_mask, split_heads};
+use crate::plain::{LOWERED, Mask, join_heads, key_mask, split_heads};
 
 /// What a graphics card computes in one launch each. All tensors are `f32`.
 #[backend_extension(Cube, Fusion)]
@@ -143,7 +143,7 @@ pub fn attention(
     let whole = heads::fit(seq, width / 3 / heads, memory);
     let padding = mask.padding.map(|padding| {
         let padding = key_mask(&padding.clone().without_autodiff());
-        padding.float().cast(FloatDType::F32) * MASKED
+        padding.float().cast(FloatDType::F32) * LOWERED
     });
     let compute = |qkv: FloatTensor<Cube>, bias: Option<FloatTensor<Cube>>| {
         // A score of a masked key is replaced in `plain`, and here lowered so far that its weight is 0 too.

@@ -13,7 +13,7 @@ use cubecl::prelude::*;
 
 use super::memory::new;
 use super::threads::{addresses, groups_of};
-use crate::plain::MASKED;
+use crate::plain::{LEAST, MASKED};
 
 /// The most tokens: every workgroup has as many threads.
 const MOST_ROWS: usize = 256;
@@ -92,6 +92,11 @@ fn score(
             score = f32::new(MASKED);
         }
     }
+    // What a bias lowers further, to -∞ too, would leave a query that sees nothing else without any weight, and 0 / 0. A
+    // score that is no number stays one.
+    if score < f32::new(LEAST) {
+        score = f32::new(LEAST);
+    }
     score
 }
 
@@ -140,7 +145,7 @@ fn attend(
     sync_cube();
     if row < seq {
         let biases = biases_of(bias, batch, head, plan);
-        let mut largest = f32::new(-3.0e38f32);
+        let mut largest = f32::new(LEAST);
         let mut key = 0usize;
         while key < seq {
             let of_key = product(&query, &keys, key, d_head);

@@ -47,10 +47,11 @@ mod tests {
 
     use burn::module::{Module, ModuleVisitor, Param};
     use burn::optim::{GradientsParams, ModuleOptimizer, Optimizer};
-    use burn::tensor::{Device, DeviceKind, Distribution};
+    use burn::tensor::{Bool, Device, DeviceKind, Distribution};
     use pe_burn::{PositionalConfig, Positions};
 
     use crate::kernels::compare;
+    use crate::plain::Mask;
     use crate::testing::{adam, difference, gradients_of, padding_of_rows, random, values};
     use crate::{Activation, Encoder, EncoderConfig, Kernels, ModuleAdam, Norm};
 
@@ -144,6 +145,52 @@ mod tests {
     fn cards_attend_as_burns_operations_do() {
         for card in cards() {
             compare::attention(&card.autodiff(), &attention);
+        }
+    }
+
+    /// Of short heads and of long ones, whose scores are in memory.
+    #[test]
+    fn cards_make_no_nan_where_a_bias_hides_every_key() {
+        for card in cards() {
+            for seq in [4, 300] {
+                for lowest in [f32::MIN, f32::NEG_INFINITY] {
+                    let bias = Tensor::<1>::from_data(&*vec![lowest; seq], &card);
+                    let bias = bias.reshape([1, 1, 1, seq]).expand([1, 1, seq, seq]);
+                    let mask = Mask {
+                        padding: None,
+                        causal: false,
+                        window: None,
+                    };
+                    let y = attention(random([1, seq, 24], &card), mask, Some(bias), 1);
+                    assert!(values(y).iter().all(|y| y.is_finite()), "{seq}, {lowest}");
+                }
+            }
+        }
+    }
+
+    /// The score of the token that is padding is 282,843, and that of the others 0.
+    #[test]
+    fn cards_leave_padding_out_whatever_its_score() {
+        for card in cards() {
+            for seq in [4, 300] {
+                let token = |t: usize| {
+                    let key = if t == 1 { 1e3 } else { 0.0 };
+                    [[100.0; 8], [key; 8], [t as f32; 8]].concat()
+                };
+                let qkv: Vec<f32> = (0..seq).flat_map(token).collect();
+                let qkv = Tensor::<1>::from_data(&*qkv, &card).reshape([1, seq, 24]);
+                let padding: Vec<bool> = (0..seq).map(|t| t == 1).collect();
+                let padding = Tensor::<1, Bool>::from_data(&*padding, &card).unsqueeze();
+                let mask = Mask {
+                    padding: Some(&padding),
+                    causal: false,
+                    window: None,
+                };
+                let y = attention(qkv, mask, None, 1);
+                let mean = (seq * (seq - 1) / 2 - 1) as f32 / (seq - 1) as f32;
+                let apart = difference(&vec![mean; seq * 8], &values(y));
+                assert!(apart < 1e-5, "{seq}: {apart}");
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use cubecl::prelude::*;
 
 use super::memory::{in_place, new, rows_of};
 use super::threads::{addresses, groups_of, largest_of_threads, sum_of_threads, threads_for};
-use crate::plain::MASKED;
+use crate::plain::{LEAST, MASKED};
 
 /// A score, scaled, with its bias, or that of a masked key.
 #[cube]
@@ -31,6 +31,11 @@ fn score(
         if key > last {
             score = f32::new(MASKED);
         }
+    }
+    // What a bias lowers further, to -∞ too, would leave a query that sees nothing else without any weight, and 0 / 0. A
+    // score that is no number stays one.
+    if score < f32::new(LEAST) {
+        score = f32::new(LEAST);
     }
     score
 }
@@ -65,7 +70,7 @@ fn weights_of_keys(
         let batch = head_row / heads;
         first_bias = batch * bias.stride(0) + head * bias.stride(1) + query * bias.stride(2);
     }
-    let mut largest = f32::new(-3.0e38f32);
+    let mut largest = f32::new(LEAST);
     let mut key = thread;
     while key < keys {
         let score = score(scores, bias, first, first_bias, key, last, scale, plan);

@@ -7,7 +7,8 @@
 //! | `products` | matrix products on parts of slices; rows divided between threads |
 //! | `math` | exponential, GELU, sums in a fixed order |
 //!
-//! Every sum is taken in the same order on any number of threads, so a training gives the same bits however many there are.
+//! Every sum is taken in the same order on any number of threads, so a training gives the same bits however many there are. (Burn's
+//! own sum of 4,194,304 numbers or more does not: it is in the norm of a clipped gradient of such a size.)
 //! Another kind of processor may give others: `gemm`, which multiplies the matrices, follows its instructions and caches.
 
 // In functions compiled for several instruction sets, iterator adapters are not always inlined.

@@ -179,3 +179,44 @@ fn a_test_of_other_tokens_is_refused_with_the_name_of_its_file() {
     let said = tested_on(("a.csv", rows("w")), ("b.csv", rows("z")), "").unwrap_err();
     said.says("/b.csv: 100 % of the tokens of the test");
 }
+
+/// Columns of a test file belong to those of the first by their names, wherever they stand.
+#[test]
+fn columns_of_a_test_file_are_found_by_their_names() {
+    let table = |columns: &[&str], rows: std::ops::Range<usize>| {
+        let cell = |column: &&str, row: usize| match *column {
+            "label" => ["well", "ill"][row % 2].to_string(),
+            name => format!("{name}{}", row * row % (7 + name.len())),
+        };
+        let line = |row: usize| {
+            columns
+                .iter()
+                .map(|column| cell(column, row))
+                .collect::<Vec<_>>()
+                .join(",")
+        };
+        let header = columns.join(",");
+        std::iter::once(header)
+            .chain(rows.map(line))
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    let first = || table(&["a", "bb", "ccc", "label"], 0..60);
+    let of =
+        |columns: &[&str]| tested_on(("a.csv", first()), ("b.csv", table(columns, 60..90)), "");
+    let as_it_stands = of(&["a", "bb", "ccc", "label"]).unwrap().task();
+    for columns in [
+        &["ccc", "label", "bb", "a"][..],
+        &["dddd", "a", "bb", "label", "ccc"],
+    ] {
+        let other = of(columns).unwrap().task();
+        assert_eq!(other.test_set(3), as_it_stands.test_set(3), "{columns:?}");
+    }
+    let said = of(&["label", "bb", "ccc"]).unwrap_err();
+    said.says(
+        "it has no column `a`, and the first file has one; its columns are `label`, `bb`, `ccc`",
+    );
+    // Shorter rows: the last columns are left out.
+    let shorter = of(&["a", "bb", "label"]).unwrap().task();
+    assert_eq!(shorter.test_set(2).len(), 30);
+}

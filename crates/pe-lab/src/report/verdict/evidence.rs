@@ -27,7 +27,7 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> String {
         }
         Some(_) => {
             return format!(
-                "{place}: no scheme got above the floor {subject} (none has {} of 1).",
+                "{place}: no scheme is clearly above the floor {subject} (that takes a score of {}).",
                 fixed(ABOVE_THE_FLOOR, 2)
             );
         }

@@ -85,7 +85,7 @@ fn closest<'a>(
         })
 }
 
-/// `rotary against alibi: 0.03, 95 % -0.01 to 0.07 over seeds and rows; it is right more often on 12 rows, and less often on 7`.
+/// `rotary against alibi: 0.03, 95 % -0.01 to 0.07 over seeds and rows; it is better on 12 rows, and worse on 7`.
 fn evidence(data: &DataSpec, pair: &Comparison, rows: OtherRows, tested: usize) -> String {
     let [for_leader, against] = rows.rows;
     let units = match (&data.reading.group, rows.units == tested) {
@@ -103,7 +103,7 @@ fn evidence(data: &DataSpec, pair: &Comparison, rows: OtherRows, tested: usize) 
         )
     });
     format!(
-        "{} against {}: {}{interval}; it is right more often on {for_leader} {units}, and less often on {against}",
+        "{} against {}: {}{interval}; it is better on {for_leader} {units}, and worse on {against}",
         spoken(&pair.higher),
         spoken(&pair.lower),
         fixed(rows.difference, 2),

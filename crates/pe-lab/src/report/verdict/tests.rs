@@ -85,7 +85,7 @@ fn one_sentence_says_which_scheme_is_best_and_how_sure_that_is() {
         ),
         (
             vec![("a", &[0.01, 0.0]), ("b", &[-0.02, 0.0])],
-            "no scheme got above the floor on mine (none has 0.05 of 1).",
+            "no scheme is clearly above the floor on mine (that takes a score of 0.05).",
             "",
         ),
         (
@@ -276,7 +276,7 @@ fn a_persons_file_is_named_and_its_rows_are_asked() {
         let said = of_rows(against.parse().unwrap(), folds.parse().ok(), 5);
         said[0].says("of the two on reviews.csv");
         begins(&said[1], begin);
-        ends(&said[1], &format!("on 30 rows, and less often on {against})."));
+        ends(&said[1], &format!("on 30 rows, and worse on {against})."));
     }
     // Two seeds claim nothing of other rows either.
     let said = of_rows(2, None, 2);
@@ -295,7 +295,7 @@ fn failing_inside_is_told_apart_from_failing_beyond() {
     begins(&said[0], "Inside the training lengths: learned is highest");
     assert_eq!(
         said[1],
-        "Beyond: no scheme got above the floor on reverse (none has 0.05 of 1)."
+        "Beyond: no scheme is clearly above the floor on reverse (that takes a score of 0.05)."
     );
     begins(
         &said[2],

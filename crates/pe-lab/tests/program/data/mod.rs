@@ -38,7 +38,7 @@ fn a_study_on_a_file_keeps_a_copy_and_no_longer_needs_the_file() {
     let (stdout, stderr) = well(compare(&file, &out));
     assert!(stderr.contains("80 rows of labelled sequences"), "{stderr}");
     // After two steps nobody has learned anything, so other rows have nothing to say either.
-    stdout.says("no scheme got above the floor on reviews.csv");
+    stdout.says("no scheme is clearly above the floor on reviews.csv");
     assert!(!stdout.contains("rows like these"), "{stdout}");
     // Every tested row has its answer.
     let result = json(&out.join("trials/data-none-1/result.json"));
