@@ -227,8 +227,9 @@ mod tests {
         assert_eq!(values(bias), expected.concat());
         // Scores in half precision take no bias in `f32`.
         let half = x.cast(FloatDType::F16);
-        for (seq, at) in [(5, Positions::default()), (0, Positions::default())] {
-            let bias = inkling.hidden_bias(0, (&half, &Positions::from(2)), (&at, seq));
+        for seq in [5, 0] {
+            let keys = (&Positions::default(), seq);
+            let bias = inkling.hidden_bias(0, (&half, &Positions::from(2)), keys);
             assert_eq!((bias.dtype(), bias.dims()[3]), (half.dtype(), seq));
         }
     }

@@ -6,24 +6,28 @@ mod wav2vec2;
 pub use peg::{PositionalEncodingGenerator, PositionalEncodingGeneratorConfig};
 pub use wav2vec2::{Wav2Vec2PositionalConv, Wav2Vec2PositionalConvConfig};
 
-use burn::tensor::{Device, Tensor};
+use burn::module::Param;
+use burn::tensor::Tensor;
 
 use crate::error::{PositionError, check_width};
 use crate::positions::{Lookup, Positions};
-use crate::tensor::{cast, check_device, compute_dtype};
+use crate::tensor::{cast, check_device, check_parameter, compute_dtype};
 
 /// The input in the type that sums are computed in, with zeros for the tokens that are padding, and the
-/// lookup of its positions.
-fn input<'a>(
+/// lookup of its positions. The weight has to have the given shape, which begins with `d_model`, and the bias that width.
+fn input<'a, const D: usize>(
     x: Tensor<3>,
     positions: &'a Positions,
-    d_model: usize,
-    device: &Device,
+    (weight, shape): (&Param<Tensor<D>>, [usize; D]),
+    bias: &Param<Tensor<1>>,
 ) -> Result<(Tensor<3>, Lookup<'a>), PositionError> {
-    let [batch, seq, got] = x.dims();
+    let ([batch, seq, got], d_model) = (x.dims(), shape[0]);
+    let device = &weight.lazy_device();
     check_width("d_model", d_model, got)?;
     check_device(&x, device)?;
     let lookup = positions.lookup(Some(batch), seq)?;
+    check_parameter("weight", weight.lazy_shape().dims(), shape)?;
+    check_parameter("bias", bias.lazy_shape().dims(), [d_model])?;
     let x = cast(x.clone(), compute_dtype(x.dtype().into()));
     let x = match lookup.padding(device) {
         Some(padding) if batch * seq > 0 => {

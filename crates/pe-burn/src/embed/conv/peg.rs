@@ -18,7 +18,7 @@ use crate::config::{config, module};
 use crate::embed::Embed;
 use crate::error::{PositionError, check_number, check_size};
 use crate::positions::Positions;
-use crate::tensor::{cast, check_parameter, dequantized};
+use crate::tensor::{cast, dequantized};
 
 config! {
     /// The configuration of a [`PositionalEncodingGenerator`].
@@ -143,13 +143,8 @@ impl Embed for PositionalEncodingGenerator {
     fn try_embed(&self, x: Tensor<3>, positions: &Positions) -> Result<Tensor<3>, PositionError> {
         let PositionalEncodingGeneratorConfig { d_model, kernel } = self.config;
         let dtype = x.dtype();
-        let (x, lookup) = input(x, positions, d_model, &self.weight.lazy_device())?;
-        check_parameter(
-            "weight",
-            self.weight.lazy_shape().dims(),
-            self.config.shape()?,
-        )?;
-        check_parameter("bias", self.bias.lazy_shape().dims(), [d_model])?;
+        let weight = (&self.weight, self.config.shape()?);
+        let (x, lookup) = input(x, positions, weight, &self.bias)?;
         let (grid, ids) = lookup.on_image()?;
         if ids.is_some() {
             return Err(PositionError::Grid {

@@ -20,7 +20,7 @@ use crate::config::{config, module};
 use crate::embed::Embed;
 use crate::error::{PositionError, check_size};
 use crate::positions::Positions;
-use crate::tensor::{cast, check_parameter, dequantized};
+use crate::tensor::{cast, dequantized};
 
 /// The positions that the convolution can take, for errors.
 const NEEDS: &str =
@@ -201,19 +201,10 @@ pub struct Wav2Vec2PositionalConv {
 
 impl Embed for Wav2Vec2PositionalConv {
     fn try_embed(&self, x: Tensor<3>, positions: &Positions) -> Result<Tensor<3>, PositionError> {
-        let Wav2Vec2PositionalConvConfig {
-            d_model,
-            kernel,
-            groups,
-        } = self.config;
+        let Wav2Vec2PositionalConvConfig { kernel, groups, .. } = self.config;
         let dtype = x.dtype();
-        let (x, lookup) = input(x, positions, d_model, &self.weight.lazy_device())?;
-        check_parameter(
-            "weight",
-            self.weight.lazy_shape().dims(),
-            self.config.shape()?,
-        )?;
-        check_parameter("bias", self.bias.lazy_shape().dims(), [d_model])?;
+        let weight = (&self.weight, self.config.shape()?);
+        let (x, lookup) = input(x, positions, weight, &self.bias)?;
         lookup.check_on_line(NEEDS)?;
         if x.dims().contains(&0) {
             return Ok(cast(x, dtype.into()));

@@ -169,7 +169,7 @@ const WRONG: &str = "
     recipe | learning_rate | -1.0          | learning_rate is -1
 ";
 
-/// Puts a value, written as JSON, into a part of a file.
+/// What puts a value, written as JSON, into a part of a file.
 fn put(part: &str, name: &str, value: &str) -> impl FnOnce(&mut Value) {
     move |spec| spec[part][name] = serde_json::from_str(value).unwrap()
 }
