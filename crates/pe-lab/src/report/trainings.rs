@@ -3,7 +3,7 @@
 
 use super::data::Origin;
 use super::summary::{SchemeSummary, Summary, TaskSummary};
-use super::words::{fixed, list, seeds_text, spoken};
+use super::words::{counted, fixed, list, seeds_text, spoken};
 use crate::ask::{StudySpec, Tuned, rates_in_words};
 use crate::learn::STILL_FALLING;
 
@@ -40,11 +40,16 @@ pub fn tuned(study: &StudySpec) -> String {
     }
 }
 
-/// For which schemes and tasks the lowest or the highest rate was chosen.
+/// For which schemes and tasks the lowest or the highest rate was chosen. Of two rates, each is an end.
 fn at_an_end(tune: &Tuned) -> String {
+    match tune.rates.len() {
+        0 | 1 => return String::new(),
+        2 => return " A better rate may be between the two or beyond them.".into(),
+        _ => {}
+    }
     let ends = [tune.rates.first(), tune.rates.last()];
     let chosen = tune.chosen.iter();
-    let chosen = chosen.filter(|of| tune.rates.len() > 1 && ends.contains(&Some(&of.rate)));
+    let chosen = chosen.filter(|of| ends.contains(&Some(&of.rate)));
     let names: Vec<String> = chosen
         .map(|of| format!("{} on {}", spoken(&of.scheme), of.task))
         .collect();
@@ -77,9 +82,9 @@ fn too_short(summary: &Summary) -> Option<String> {
     };
     (count > 0).then(|| {
         format!(
-            "{which} ended within {} steps, the warm-up of a longer training, or before its loss was \
+            "{which} ended within {}, the warm-up of a longer training, or before its loss was \
              measured often enough to say whether it had converged. Such scores tell how a training begins, and no more.",
-            summary.study().map_or(0, |study| study.recipe.warmup_steps)
+            counted(summary.study().map_or(0, |study| study.recipe.warmup_steps), "step")
         )
     })
 }
@@ -98,13 +103,23 @@ fn fixed_steps(task: &&TaskSummary) -> bool {
 fn still_falling(summary: &Summary) -> Vec<String> {
     runs_on(summary, fixed_steps, |scheme| {
         let falling = &scheme.not_converged;
-        let tested = scheme.inside.as_ref().or(scheme.beyond.as_ref());
-        let seeds = tested.iter().flat_map(|group| &group.seeds);
-        match 2 * falling.len() > seeds.filter(|seed| !seed.failed).count() {
+        match 2 * falling.len() > finished(scheme) {
             true => falling.clone(),
             false => Vec::new(),
         }
     })
+}
+
+/// How many trainings of a scheme on a task have scores of their own.
+fn finished(scheme: &SchemeSummary) -> usize {
+    let tested = scheme.inside.as_ref().or(scheme.beyond.as_ref());
+    let seeds = tested.iter().flat_map(|group| &group.seeds);
+    seeds.filter(|seed| !seed.failed).count()
+}
+
+/// Whether a training of a scheme on a task was long enough to tell something.
+fn is_told(scheme: &SchemeSummary) -> bool {
+    finished(scheme) > scheme.too_short.len()
 }
 
 /// Which trainings had not converged, in a sentence: the study then ranks speed.
@@ -113,7 +128,7 @@ fn not_converged(summary: &Summary) -> Option<String> {
     let mut tasks = summary.tasks.iter().filter(fixed_steps);
     let first = tasks.next()?;
     let steps = match tasks.all(|task| task.steps == first.steps) {
-        true => format!("at {} steps", first.steps),
+        true => format!("at {}", counted(first.steps, "step")),
         false => "at these numbers of steps".into(),
     };
     (!which.is_empty()).then(|| {
@@ -128,18 +143,18 @@ fn not_converged(summary: &Summary) -> Option<String> {
 
 /// What a study ranks whose trainings went on until they had converged, and which of them met the limit before.
 fn until_converged(summary: &Summary) -> Option<String> {
-    let auto = |task: &&TaskSummary| task.auto_from.is_some();
+    let auto = |task: &&TaskSummary| task.auto_from.is_some() && task.schemes.iter().any(is_told);
     let tasks: Vec<&TaskSummary> = summary.tasks.iter().filter(auto).collect();
     let first = tasks.first()?;
-    let on = match tasks.len() == summary.tasks.len() {
-        true => String::new(),
+    let trainings = match tasks.len() == summary.tasks.len() {
+        true => "Trainings".to_string(),
         false => {
             let names: Vec<&str> = tasks.iter().map(|task| task.title.as_str()).collect();
-            format!("On {}: ", list(&names))
+            format!("On {}, trainings", list(&names))
         }
     };
     let limits = match tasks.iter().all(|task| task.steps == first.steps) {
-        true => format!("the limit of {} steps", first.steps),
+        true => format!("the limit of {}", counted(first.steps, "step")),
         false => "the limit of their task".into(),
     };
     let which = runs_on(summary, auto, |scheme| scheme.not_converged.clone());
@@ -153,18 +168,18 @@ fn until_converged(summary: &Summary) -> Option<String> {
     let at_floor = match at_floor.is_empty() {
         true => String::new(),
         false => format!(
-            " {} stayed at the floor: a flat loss does not tell whether more steps would change that.",
+            " Still at the floor: {}. A flat loss does not tell whether more steps would change that.",
             list(&at_floor)
         ),
     };
     let said = match which.is_empty() {
         true => format!(
-            "{on}Trainings went on until they had converged, within {limits}: this ranks what the schemes reach, \
+            "{trainings} went on until they had converged, within {limits}: this ranks what the schemes reach, \
              not how fast they learn."
         ),
         false => format!(
-            "{on}Trainings went on until they had converged, or to {limits}. {} had not converged there: for them \
-             this still ranks speed of learning, for the others what they reach.",
+            "{trainings} went on until they had converged, or to {limits}. Not converged there: {}. For them this \
+             still ranks speed of learning, for the others what they reach.",
             list(&which)
         ),
     };

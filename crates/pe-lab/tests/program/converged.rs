@@ -122,18 +122,20 @@ fn a_hard_task_meets_the_limit_and_has_not_converged() {
     stdout.says("! sinusoidal had not converged at seed 1");
     let summary = summary(&out);
     let said = summary["verdict"][1].as_str().unwrap();
-    said.says("or to the limit of 200 steps. sinusoidal on bucket_sort (every seed) had not converged there");
+    said.says("or to the limit of 200 steps. Not converged there: sinusoidal on bucket_sort (every seed).");
     let page = fs::read_to_string(out.join("report.html")).unwrap();
     page.says_all(&[
         "Trained for 100 to 200 steps, until it had converged, on lengths 4 to 20",
         "bucket_sort (100 to 200 steps, until it had converged).",
         "200 to 200",
     ]);
-    // With a limit that leaves no losses to judge by, nothing shows that it has converged.
+    // With a limit that leaves no losses to judge by, nothing shows that it has converged, and it is too short to tell.
     let short = folder.path().join("short");
     run(EASY, "auto:20..40", "--seeds 1", &short);
-    let not_converged = &self::summary(&short)["tasks"][0]["schemes"][0]["not_converged"];
-    assert_eq!(*not_converged, serde_json::json!([1]));
+    let scheme = &self::summary(&short)["tasks"][0]["schemes"][0];
+    for list in ["not_converged", "too_short"] {
+        assert_eq!(scheme[list], serde_json::json!([1]), "{list}");
+    }
 }
 
 #[test]

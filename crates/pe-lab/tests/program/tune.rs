@@ -72,7 +72,7 @@ fn every_scheme_is_tuned_with_the_same_rates_and_the_report_says_so() {
     stdout.says("was chosen for each task among 2");
     // Of two rates each is an end.
     let said = words(&stdout).join(" ");
-    said.says("a rate beyond them may be better");
+    said.says("A better rate may be between the two or beyond them.");
     let tune = spec(&out).tune.unwrap();
     let chosen = tune.chosen_for("digits", "none").unwrap();
     let losses: Vec<f64> = chosen.losses.iter().map(|loss| loss.unwrap()).collect();

@@ -154,8 +154,8 @@ pub struct SchemeSummary {
     /// The seeds whose held-out loss still fell at the end of the training. Of trials that went on until they had
     /// converged, those that met the limit before.
     pub not_converged: Vec<u64>,
-    /// The seeds whose training, of a number of steps, is too short to tell: it ended within the warm-up, or with too
-    /// few losses to say whether it had converged.
+    /// The seeds whose training is too short to tell: it ended within the warm-up, or with too few losses to say whether
+    /// it had converged.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub too_short: Vec<u64>,
     /// The seeds whose training failed, each with the reason. They score the floor.

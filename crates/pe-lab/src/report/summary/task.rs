@@ -224,14 +224,13 @@ fn convergence(
 ) -> (Vec<u64>, Vec<u64>) {
     let study = data.origin.study();
     let warm_up = study.map_or(0, |study| study.recipe.warmup_steps);
-    let is_short = |m: &Measures| {
-        let in_warm_up = m.steps() <= warm_up;
-        task.auto_from.is_none() && (in_warm_up || has_converged(&m.held_out).is_none())
-    };
-    // Too few losses do not show that a limit was enough. Below the limit the steps were chosen by examples held
-    // out of the training.
+    // Below the limit of `auto` the steps were chosen by examples held out of the training.
+    let chosen = |m: &Measures| task.auto_from.is_some() && !m.met_limit(task.steps);
+    let is_short =
+        |m: &Measures| m.steps() <= warm_up || (!chosen(m) && has_converged(&m.held_out).is_none());
+    // Too few losses do not show that a limit was enough.
     let falling = measured.iter().filter(|(_, m)| match task.auto_from {
-        Some(_) => m.met_limit(task.steps),
+        Some(_) => !chosen(m),
         None => !is_short(m) && has_converged(&m.held_out) == Some(false),
     });
     let short = measured.iter().filter(|(_, m)| is_short(m));

@@ -1,6 +1,7 @@
 //! Trainings that failed, are missing, or had not converged.
 
 use super::*;
+use crate::ask::Tuned;
 use crate::run::Measures;
 
 #[test]
@@ -9,7 +10,14 @@ fn a_training_within_the_warm_up_is_too_short_to_tell() {
     study.spec.recipe.warmup_steps = 1_500;
     let short = "Every training ended within 1500 steps, the warm-up of a longer training,";
     begins(&verdict(&study)[0], short);
+    // A training that stopped by itself is judged alike.
+    (study.spec.tasks[0].steps, study.spec.tasks[0].auto_from) = (3000, Some(750));
+    let said = verdict(&study);
+    begins(&said[0], short);
+    assert!(!said[1].contains("converged"), "{said:?}");
     study.spec.recipe.warmup_steps = 1_499;
+    assert!(!verdict(&study)[0].contains("ended within"));
+    study.spec.tasks[0].auto_from = None;
     assert!(!verdict(&study)[0].contains("ended within"));
 }
 
@@ -87,20 +95,23 @@ fn trainings_until_they_have_converged_rank_what_is_reached() {
     // Below the limit the steps were chosen by other examples.
     fall(study.measures("mine", "b", 2));
     verdict(&study)[0].says("within the limit");
-    // One run that met the limit is enough to take that back, and one without a curve shows nothing.
+    // One run that met the limit is enough to take that back, and one without a curve shows nothing, either way.
     study.measures("mine", "b", 4).held_out.clear();
     for seed in [2, 4] {
         let curve = &mut study.measures("mine", "b", seed).curve;
         curve.last_mut().unwrap().step = 3000;
     }
+    let short = "Too short to tell: b on mine (seed 4) ended";
+    let said = verdict(&study);
+    begins(&said[0], short);
     assert_eq!(
-        verdict(&study)[0],
-        "Trainings went on until they had converged, or to the limit of 3000 steps. b on mine (seeds 2, 4) had \
-         not converged there: for them this still ranks speed of learning, for the others what they reach."
+        said[1],
+        "Trainings went on until they had converged, or to the limit of 3000 steps. Not converged there: b on mine (seeds \
+         2, 4). For them this still ranks speed of learning, for the others what they reach."
     );
     study.spec.tasks[0].auto_from = None;
     let said = verdict(&study);
-    begins(&said[0], "Too short to tell: b on mine (seed 4) ended");
+    begins(&said[0], short);
     said[1].says("a is best"); // two runs of five
 }
 
@@ -113,8 +124,7 @@ fn trainings_that_converged_at_the_floor_are_named() {
     (study.spec.tasks[0].steps, study.spec.tasks[0].auto_from) = (3000, Some(1500));
     ends(
         &verdict(&study)[0],
-        " b on mine (every seed) stayed at the floor: a flat loss does not tell whether more steps would \
-         change that.",
+        " Still at the floor: b on mine (every seed). A flat loss does not tell whether more steps would change that.",
     );
 }
 
@@ -124,10 +134,29 @@ fn a_study_of_both_says_which_tasks_went_on() {
         .score("x", "a", 1, &[(10, 0.9)])
         .score("y", "a", 1, &[(10, 0.9)]);
     study.spec.tasks[1].auto_from = Some(500);
-    begins(&verdict(&study)[0], "On y: Trainings went on");
+    begins(&verdict(&study)[0], "On y, trainings went on");
     fall(study.measures("x", "a", 1));
     let said = verdict(&study);
     let speed = "This ranks speed of learning at 1500 steps: a on x (every seed)";
     begins(&said[0], speed);
-    begins(&said[1], "On y: Trainings");
+    begins(&said[1], "On y, trainings");
+}
+
+#[test]
+fn a_rate_at_an_end_of_those_that_were_tried_is_said() {
+    let two = "which is not reported. A better rate may be between the two or beyond them.";
+    let low =
+        "For a on mine the lowest or the highest was chosen: a rate beyond them may be better.";
+    for (rates, losses, said) in [
+        (2, vec![0.1, 0.2], two),
+        (3, vec![0.1, 0.2, 0.3], low),
+        (3, vec![0.2, 0.1, 0.3], "which is not reported."),
+    ] {
+        let mut spec = study(&[("a", HIGH)]).spec;
+        let mut tune = Tuned::around(&spec.recipe, rates, &spec.seeds).unwrap();
+        let losses = losses.into_iter().map(Some).collect();
+        tune.choose("mine", "a", losses).unwrap();
+        spec.tune = Some(tune);
+        ends(&crate::report::trainings::tuned(&spec), said);
+    }
 }
