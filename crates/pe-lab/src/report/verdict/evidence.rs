@@ -22,13 +22,15 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> String {
             let (highest, loss) = (fixed(highest, 2), loss(summary, headline, leader));
             return format!(
                 "{place}: not solved {subject}. The highest score is {highest} of 1{loss}: too little was learned to name a \
-                 scheme that leads."
+                 scheme that leads.{}",
+                among_low(summary, headline)
             );
         }
         Some(_) => {
             return format!(
-                "{place}: no scheme is clearly above the floor {subject} (that takes a score of {}).",
-                fixed(ABOVE_THE_FLOOR, 2)
+                "{place}: no scheme is clearly above the floor {subject} (that takes a score of {}).{}",
+                fixed(ABOVE_THE_FLOOR, 2),
+                among_low(summary, headline)
             );
         }
         None => {}
@@ -73,6 +75,26 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> String {
         ),
     };
     text + &findings(summary, headline.best, &pairs)
+}
+
+/// What the tests find among scores that are too low for a scheme to lead.
+fn among_low(summary: &Summary, headline: &Headline) -> String {
+    if let (true, Some(leader)) = (headline.best, headline.order.first()) {
+        let leader = spoken(leader);
+        return format!(" The tests find {leader} best all the same, among scores so low.");
+    }
+    let pairs = summary.comparisons.iter();
+    let proven = pairs.filter(|pair| pair.part == headline.part && pair.finding == Finding::Proven);
+    let names: Vec<String> = proven
+        .map(|pair| format!("{} above {}", spoken(&pair.higher), difference(pair)))
+        .collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(
+            " Proven all the same, among scores so low: {}.",
+            list(&names)
+        ),
+    }
 }
 
 /// `0.98 of 1 (a loss of 0.03)`.

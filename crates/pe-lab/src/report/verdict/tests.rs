@@ -86,7 +86,22 @@ fn one_sentence_says_which_scheme_is_best_and_how_sure_that_is() {
         (
             vec![("a", &[0.01, 0.0]), ("b", &[-0.02, 0.0])],
             "no scheme is clearly above the floor on mine (that takes a score of 0.05).",
-            "",
+            "0.05).",
+        ),
+        // What the tests find there all the same is said.
+        (
+            vec![("a", &[0.041, 0.040, 0.042]), ("b", &[0.001, 0.0, 0.002])],
+            "no scheme is clearly above the floor on mine (that takes a score of 0.05).",
+            "0.05). The tests find a best all the same, among scores so low.",
+        ),
+        (
+            vec![
+                ("a", &[0.041, 0.040, 0.042]),
+                ("b", &[0.042, 0.041, 0.040]),
+                ("c", &[0.001, 0.0, 0.002]),
+            ],
+            "no scheme is clearly above the floor on mine (that takes a score of 0.05).",
+            "Proven all the same, among scores so low: a above c (+0.04) and b above c (+0.04).",
         ),
         (
             vec![("a", &[1.0; 5]), ("b", &[1.0; 5])],
