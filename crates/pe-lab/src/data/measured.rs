@@ -10,7 +10,7 @@
 //! | edge | 1 | −1 at BOS, 1 at EOS, else 0 |
 
 use super::error::Problem;
-use super::numbers::{standard, step};
+use super::numbers::{beyond_f32, standard, step};
 use super::quote::shorten;
 use super::rows::Rows;
 use crate::task::Input;
@@ -185,10 +185,7 @@ impl Measured {
 
 /// What is wrong with a token of which a number is too large.
 fn too_large(token: &str, by: f64) -> String {
-    format!(
-        "{} is too large for f32, in which models compute, once it is divided by the deviation in training, {by:.2e}",
-        shorten(token)
-    )
+    format!("{} is {}", shorten(token), beyond_f32(by))
 }
 
 #[cfg(test)]

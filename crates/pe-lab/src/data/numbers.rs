@@ -53,6 +53,18 @@ pub(super) fn or_one(deviation: f64) -> f64 {
     }
 }
 
+/// What a number is that `f32` does not hold once it is divided by `by`, the deviation in training, or 1 without one.
+pub(super) fn beyond_f32(by: f64) -> String {
+    let once = match by == 1.0 {
+        true => String::new(),
+        false => format!(" once it is divided by the deviation in training, {by:.2e}"),
+    };
+    format!(
+        "too large for f32, in which models compute and which ends at {:.1e}{once}",
+        f32::MAX
+    )
+}
+
 /// The numbers of a token.
 ///
 /// # Errors

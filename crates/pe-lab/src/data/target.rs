@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::error::Problem;
-use super::numbers::standard;
+use super::numbers::{beyond_f32, standard};
 use super::quote::shorten;
 use super::rows::Rows;
 use crate::task::rounded;
@@ -41,17 +41,19 @@ impl Target {
         match target.too_large(values) {
             None => Ok(Some(target)),
             Some(label) => Err(Problem::Reading(format!(
-                "the number {} is too large for f32, in which models compute, once it is divided by the deviation in \
-                 training, {deviation:.2e}",
-                shorten(&data.labels[label])
+                "the number {} is {}",
+                shorten(&data.labels[label]),
+                beyond_f32(deviation)
             ))),
         }
     }
 
-    /// The first of some numbers that `f32` does not hold once it is standardized.
+    /// The largest of those numbers that `f32` does not hold once they are standardized: it may have moved the mean so far that
+    /// no other is held either.
     pub fn too_large(&self, values: &[f64]) -> Option<usize> {
-        let is_held = |value: &f64| self.standardized(*value).is_finite();
-        values.iter().position(|value| !is_held(value))
+        let is_held = |at: &usize| self.standardized(values[*at]).is_finite();
+        let not_held = (0..values.len()).filter(|at| !is_held(at));
+        not_held.max_by(|a, b| values[*a].abs().total_cmp(&values[*b].abs()))
     }
 
     /// A number as a model is to say it.

@@ -97,9 +97,10 @@ fn a_label_that_is_no_number_is_named_with_its_line() {
     ] {
         of(bad).unwrap_err().says(said);
     }
-    // It is in training or in the test: either way no model can say it.
-    if let Err(far) = of("1e300") {
-        far.says("too large for f32");
+    // It is in training or in the test: either way no model can say it, and it is the one that is named.
+    for far in ["1e300", "-1e308"] {
+        let said = format!("the number `{far}` is too large for f32, … which ends at 3.4e38");
+        of(far).unwrap_err().says(&said);
     }
 }
 

@@ -5,7 +5,7 @@ use std::ops::{Range, RangeInclusive};
 use serde::{Deserialize, Serialize};
 
 use super::super::limits::NAME;
-use super::super::numbers::{or_one, standard};
+use super::super::numbers::{beyond_f32, or_one, standard};
 use super::super::prediction::open_answer;
 use super::super::quote::{grouped, shorten};
 use super::super::times::{middle, steps_of};
@@ -205,11 +205,11 @@ impl Series {
                 .max_by(|a, b| numbers[*a].abs().total_cmp(&numbers[*b].abs()));
             if let Some(row) = worst {
                 return Err(format!(
-                    "row {}: {} is {:e}, too large for f32, in which models compute, once it is divided by the deviation \
-                     in training, {deviation:.2e}",
+                    "row {}: {} is {:e}, {}",
                     grouped(row + 1),
                     shorten(name),
-                    numbers[row]
+                    numbers[row],
+                    beyond_f32(*deviation)
                 ));
             }
         }
