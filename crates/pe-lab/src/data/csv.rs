@@ -11,9 +11,10 @@ use cells::{cells_or_numbers, doubts};
 use super::column::{decimal_commas, with_point};
 use super::error::{Problem, SHOWN, list as items};
 use super::header::{column, list};
+use super::labels::Labels;
 use super::quote::{column_called, grouped, shell_word, shorten, typed};
 use super::reading::{Reading, TokenKind};
-use super::rows::{Collector, Labels, Tokens};
+use super::rows::{Collector, Tokens};
 use super::sheet::{Form, Sheet};
 
 /// The column of the prompt, where answers are written.

@@ -3,8 +3,9 @@
 
 use super::class_table::ClassTable;
 use super::error::Problem;
+use super::labels::Labels;
 use super::quote::{grouped, shorten};
-use super::rows::{Collector, Labels, Tokens};
+use super::rows::{Collector, Tokens};
 
 /// Reads the records of a file, and returns in words what was taken from where. The first character tells FASTA from
 /// FASTQ.

@@ -10,12 +10,13 @@ use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use super::column::Column;
 use super::error::{Problem, refuse};
 use super::json::{List, Sequence, word};
+use super::labels::Labels;
 use super::limits::MAX_COLUMNS;
 use super::numbered::Numbered;
 use super::quote::shorten;
 use super::reading::{Reading, TokenKind};
 use super::records::check_lines;
-use super::rows::{Collector, Labels, Tokens};
+use super::rows::{Collector, Tokens};
 use super::untaken::Untaken;
 
 /// The key of the prompt, where answers are written, unless another is named.

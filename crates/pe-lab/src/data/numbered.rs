@@ -22,6 +22,11 @@ impl Numbered {
         self.0.len()
     }
 
+    /// The strings, in any order.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
     /// The strings, in the order of their numbers.
     pub fn names(self) -> Vec<String> {
         let mut names: Vec<(String, u32)> = self.0.into_iter().collect();

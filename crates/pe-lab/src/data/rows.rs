@@ -6,6 +6,7 @@ use std::rc::Rc;
 use super::class_table::ClassTable;
 use super::error::Problem;
 use super::header::list;
+use super::labels::{Labels, Missing, UNLABELLED};
 use super::limits::{MAX_CHARACTERS, MAX_ROWS, MAX_TOKENS, MAX_WORDS, MIN_ROWS};
 use super::numbered::Numbered;
 use super::numbers;
@@ -81,31 +82,6 @@ impl Rows {
     }
 }
 
-/// Whether every row has a label.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Labels {
-    /// A row without one cannot be used.
-    #[default]
-    Needed,
-    /// Rows are to be predicted: the label of one that has none is [`UNLABELLED`].
-    IfAny,
-}
-
-impl Labels {
-    /// The label of a row, from what stands where labels stand.
-    pub fn of(self, found: Option<&str>) -> &str {
-        let found = found.unwrap_or("").trim();
-        let is_none = found.is_empty() || found.chars().nth(MAX_CHARACTERS).is_some();
-        match self {
-            Self::IfAny if is_none => UNLABELLED,
-            _ => found,
-        }
-    }
-}
-
-/// The label of a row that is to be predicted and has none.
-pub(super) const UNLABELLED: &str = "?";
-
 /// The token of an empty cell.
 pub(super) const EMPTY: &str = "";
 
@@ -172,6 +148,8 @@ pub(super) struct Collector {
     labels: Numbered,
     groups: Numbered,
     untaken: Untaken,
+    /// The labels of this file that are words for a missing value.
+    missing: Missing,
     /// The rows of the files before.
     before: usize,
     /// The columns that the numbers of tokens are from, where those of all files have to be the same.
@@ -358,6 +336,7 @@ impl Collector {
         self.untaken.cut += usize::from(whole > tokens.count);
         self.untaken.with_empty += usize::from(tokens.empty > 0);
         self.untaken.ended_by_empty += usize::from(tokens.ended_by_empty);
+        self.missing.add(line, label);
         let label = self.labels.of(label) as usize;
         let group = group.map(|group| self.groups.of(group.trim()));
         self.out.groups.extend(group);
@@ -434,7 +413,8 @@ impl Collector {
     ///
     /// # Errors
     ///
-    /// [`Problem::Lines`] when more lines cannot be used than [`Reading::skip_bad`] allows.
+    /// [`Problem::Lines`] when more lines cannot be used than [`Reading::skip_bad`] allows, and where all labels are numbers but
+    /// those that are missing.
     pub fn end_file(&mut self) -> Result<Vec<String>, Problem> {
         let skip_bad = self.reading.skip_bad;
         if self.reading.patch.is_some() && self.out.channels.is_none() {
@@ -454,6 +434,10 @@ impl Collector {
             return Err(untaken.problem(self.out.rows.len() - self.before >= least));
         }
         self.before = self.out.rows.len();
+        let missing = std::mem::take(&mut self.missing);
+        if self.labels_are == Labels::Needed && self.reading.objective.is_none() {
+            missing.check(self.labels.iter())?;
+        }
         let patches = self.reading.patch.map(|steps| {
             format!(
                 "a token is a patch of {steps} steps; the last one of a series is filled with missing values"

@@ -105,6 +105,29 @@ fn a_label_that_is_no_number_is_named_with_its_line() {
 }
 
 #[test]
+fn a_missing_label_among_numbers_is_an_error_and_no_class() {
+    for missing in ["NA", "n/a", "nan", "?"] {
+        let text = words(50, halves).replacen("3.5,", &format!("{missing},"), 1);
+        let error = read("a.csv", &text, HEIGHT).unwrap_err();
+        error.says(&format!(
+            "line 5: the label is `{missing}` … 1 row … --objective number --skip-bad 1"
+        ));
+        let left_out = read("a.csv", &text, &format!("{NUMBER}; skip_bad = 1"));
+        assert_eq!(left_out.unwrap().task().measure(), error_of("height"));
+    }
+    // Among whole numbers it is a class like the others.
+    let whole = words(100, |ups| {
+        if ups == 3 {
+            "NA".into()
+        } else {
+            format!("{ups}")
+        }
+    });
+    let data = read("a.csv", &whole, HEIGHT).unwrap();
+    assert!(data.labels().contains(&"NA".into()));
+}
+
+#[test]
 fn folds_groups_and_tests_take_numbers() {
     let folds = folded("a.csv", words(100, halves), HEIGHT, 4);
     let folds = folds.unwrap().tasks();

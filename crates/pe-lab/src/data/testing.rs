@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use super::error::{DataError, Problem};
 use super::labelled::Labelled;
+use super::labels::Labels;
 use super::prepared;
 use super::reading::Reading;
-use super::rows::{Collector, Labels, Rows};
+use super::rows::{Collector, Rows};
 use super::spec::Source;
 use super::task::{DataTask, Made};
 use crate::door::Entry;

@@ -12,11 +12,12 @@ use super::folders::{
 };
 use super::folds::labelled;
 use super::format::Format;
+use super::labels::Labels;
 use super::limits::{MAX_BYTES, MAX_LINE};
 use super::open::{open_bytes, rows_of, text};
 use super::quote::grouped;
 use super::reading::{Reading, TokenKind};
-use super::rows::{Collector, Labels};
+use super::rows::Collector;
 use super::spec::{DataSpec, FileSpec, Source};
 use super::task::{DataTask, Made};
 use crate::door::Entry;

@@ -15,8 +15,9 @@
 use super::channels::{check, check_class, steps};
 use super::dates::Clock;
 use super::error::Problem;
-use super::quote::shorten;
-use super::rows::{Collector, Labels};
+use super::labels::Labels;
+use super::quote::{counted, shorten};
+use super::rows::Collector;
 use super::stamps::{self, Stamped};
 use super::times::Times;
 
@@ -170,8 +171,8 @@ impl Header {
     ) -> Result<Stamped<'a>, String> {
         if fields.len() != channels {
             return Err(format!(
-                "{} channels, and there are {channels}",
-                fields.len()
+                "{}, and there are {channels}",
+                counted(fields.len(), "channel")
             ));
         }
         let split = |field: &&'a str| field.split(',').collect();
@@ -256,7 +257,7 @@ mod tests {
         let open = TWO.replace(":left", "");
         let (rows, _) = read_all(&open, Labels::IfAny).unwrap();
         assert_eq!(rows.labels, ["?", "right"]);
-        said(&open).says("line 7: 1 channels, and there are 2");
+        said(&open).says("line 7: 1 channel, and there are 2");
     }
 
     #[test]
@@ -269,7 +270,7 @@ mod tests {
             @classLabel true left right | @targetLabel true | line 7: the number to be predicted is `left`, which is no number
             @dimensions 2               | @dimensions two   | line 4: `@dimensions two` names no number
             4,5,6                       | 4,5               | line 7: channel 2 has 2 steps, and channel 1 has 3
-            4,5,6:                      |                   | line 7: 1 channels, and there are 2
+            4,5,6:                      |                   | line 7: 1 channel, and there are 2
             1,2,?:4,5,6:                |                   | line 7: has a class and no numbers
             :left                       | :up               | line 7: the class `up` is not among those of @classLabel: `left`, `right`
             4,5,6                       | 4,inf,6           | line 7: `inf` is no number

@@ -1,9 +1,9 @@
 //! What stands before the data of ARFF: the attributes, which say what each field of a row is.
 
 use super::super::error::Problem;
+use super::super::labels::Labels;
 use super::super::limits::MAX_COLUMNS;
 use super::super::quote::{grouped, shorten};
-use super::super::rows::Labels;
 use super::fields::{fields, name};
 
 /// An attribute of the file.

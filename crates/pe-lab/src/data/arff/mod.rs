@@ -21,9 +21,10 @@ mod header;
 
 use super::channels::{check_class, steps};
 use super::error::Problem;
+use super::labels::{Labels, UNLABELLED};
 use super::numbers::number;
-use super::quote::{grouped, shorten};
-use super::rows::{Collector, Labels, UNLABELLED};
+use super::quote::{counted, grouped, shorten};
+use super::rows::Collector;
 use fields::fields;
 use header::{Header, Layout};
 
