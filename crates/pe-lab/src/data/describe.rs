@@ -1,8 +1,11 @@
 //! What was found in labelled rows, in lines for a person.
 
+use std::collections::HashSet;
+
 use super::error::Problem;
 use super::limits::MAX_VOCABULARY;
-use super::quote::{grouped, once_through, shorten};
+use super::quote::{self, grouped, once_through, shorten};
+use super::reading::TokenKind;
 use super::rows::{Rows, shown};
 use super::split::{Bin, Split};
 use super::target::Target;
@@ -15,6 +18,8 @@ pub(super) const UNKNOWN: u32 = 0;
 
 /// The description warns if fewer rows or images than this are tested.
 pub(super) const FEW: usize = 50;
+/// It warns if the tested rows are of fewer groups than this.
+const FEW_GROUPS: usize = 5;
 /// The description names this many labels and counts the rest.
 const NAMED: usize = 10;
 /// The description shows this many rows as they were read, and this many tokens at each end of a row.
@@ -262,18 +267,36 @@ fn warnings(data: &Rows, split: &Split, target: Option<&Target>) -> Vec<String> 
     ];
     lines.extend(split.together.notes(split.leaked, words));
     if !data.groups.is_empty() {
+        lines.extend(of_groups(data, split));
+    }
+    lines
+}
+
+/// What is to be said of rows that have groups. As many are held out as fit into a fifth of the rows, which of large groups may be
+/// a single small one.
+fn of_groups(data: &Rows, split: &Split) -> Vec<String> {
+    let tested: Vec<usize> = tested(split).copied().collect();
+    let units = tested.iter().map(|row| split.together.of_row[*row]);
+    let groups = units.collect::<HashSet<_>>().len();
+    let of_all = split.together.groups_in_words(data);
+    let mut lines = Vec::new();
+    if groups < FEW_GROUPS {
         lines.push(format!(
-            "{} groups of rows, each on one side of the division (groups with a sequence in common are one){}",
-            grouped(split.together.units.len()),
-            match split.left_out {
-                0 => String::new(),
-                rows => format!(
-                    "; left out: {} rows of groups to train on that are longer than training",
-                    grouped(rows)
-                ),
-            }
+            "few groups: the test is {} of {}, and says little of rows of other groups",
+            quote::counted(tested.len(), "row"),
+            quote::counted(groups, "group")
         ));
     }
+    let left_out = match split.left_out {
+        0 => String::new(),
+        rows => format!(
+            "; left out: {} of groups to train on that are longer than training",
+            quote::counted(rows, "row")
+        ),
+    };
+    lines.push(format!(
+        "{of_all}, each on one side of the division{left_out}"
+    ));
     lines
 }
 

@@ -162,3 +162,55 @@ fn a_group_of_a_test_file_is_not_trained_on() {
 fn groups_are_in_the_prepared_form_too() {
     check_prepared(&read("a.csv", csv(), BY_WHO).unwrap());
 }
+
+/// Rows with numbers of groups of these sizes, which all share a sequence if `joined` says so.
+fn sized(sizes: &[usize], joined: bool) -> String {
+    let mut text = String::from("label,who,text\n");
+    for (group, size) in sizes.iter().enumerate() {
+        for row in 0..*size {
+            let last = if row == 0 && joined {
+                "same".into()
+            } else {
+                format!("{group} {row}")
+            };
+            text.push_str(&format!("{}.5,g{group},a b {last}\n", row % 4));
+        }
+    }
+    text
+}
+
+#[test]
+fn too_few_groups_and_joined_ones_are_told_alike_however_rows_are_divided() {
+    let refused = |joined, folds, said: &str| {
+        let read = folded("a.csv", sized(&[10; 4], joined), BY_WHO, folds);
+        read.unwrap_err().says(said);
+    };
+    let one = "the file has 1 group of rows (4 by name; groups with a sequence in common count as one), and ";
+    refused(
+        true,
+        None,
+        &format!("{one}a test of its own takes at least 2"),
+    );
+    refused(true, Some(3), &format!("{one}--folds 3 takes at least 3"));
+    refused(
+        false,
+        Some(5),
+        "the file has 4 groups of rows, and --folds 5 takes at least 5",
+    );
+}
+
+#[test]
+fn a_test_of_few_groups_is_warned_of() {
+    // A fifth is 37 rows, into which the small group alone fits.
+    let data = read("a.csv", sized(&[60, 60, 60, 4], false), BY_WHO).unwrap();
+    data.says(
+        "few groups: the test is 4 rows of 1 group, and says little … 4 groups of rows, each",
+    );
+    let data = read("a.csv", csv(), BY_WHO).unwrap();
+    assert!(
+        !data
+            .describe()
+            .iter()
+            .any(|line| line.starts_with("few groups"))
+    );
+}

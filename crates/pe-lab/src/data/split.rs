@@ -13,10 +13,9 @@ use bins::bins;
 use super::error::{Problem, SHOWN, list};
 use super::limits::{MAX_CLASSES, MIN_ROWS, MIN_TESTED};
 use super::numbers::finite;
-use super::quote::{grouped, shorten};
+use super::quote::{counted, grouped, shorten};
 use super::rows::{Rows, has_one_label};
 use super::together::{Together, Unit};
-use crate::grouped::counted;
 use crate::rng::{generator, permutation};
 
 /// One row in this many is held out.
@@ -82,7 +81,8 @@ impl Split {
             (0, _) => return Err(Problem::NoRow),
             (few, _) if few < MIN_ROWS => {
                 return Err(Problem::Other(format!(
-                    "has {few} rows, too few to train on some and test on others; it takes at least {MIN_ROWS}"
+                    "has {}, too few to train on some and test on others; it takes at least {MIN_ROWS}",
+                    counted(few, "row")
                 )));
             }
             (rows, 1) => {
@@ -128,9 +128,9 @@ impl Split {
         let together = Together::of(data);
         let has_groups = !data.groups.is_empty();
         match (data.has_classes(), has_groups) {
-            (false, _) => {}
-            (true, true) => groups::check(data, &together)?,
+            (_, true) => groups::check(data, &together, part)?,
             (true, false) => check_classes(data, &together.units)?,
+            (false, false) => {}
         }
         let limit = match part {
             _ if no_beyond => Err("--no-beyond keeps the longest rows in training".to_string()),
@@ -159,7 +159,7 @@ impl Split {
                 .collect()),
             Ok(limit) => Ok((0..rows.len()).filter(|row| length(row) > *limit).collect()),
         };
-        check_sides(data, part, &train, &held_out)?;
+        check_sides(data, &together, part, [&train, &held_out])?;
         Ok(Self {
             train,
             train_lengths: (lengths[0], train_limit),
@@ -190,17 +190,16 @@ impl Split {
                 longest_inside = beyond.iter().map(length).max().unwrap_or(longest);
                 inside.append(&mut beyond);
                 Err(format!(
-                    "{count} rows of the test file are longer than those in training, too few or of \
-                     one label; they count as inside"
+                    "longer than those in training: {} of the test file, too few or of one label; they count as inside",
+                    counted(count, "row")
                 ))
             }
             _ => Ok(beyond),
         };
         if has_one_label(rows, &inside) {
             return Err(Problem::Test(format!(
-                "{} rows of the test file are as long as those in training, and a score needs rows of \
-                 two labels",
-                grouped(inside.len())
+                "as long as those in training: {} of the test file, and a score needs rows of two labels",
+                counted(inside.len(), "row")
             )));
         }
         let trained: HashSet<_> = (0..first).map(|row| data.sequence(row)).collect();
@@ -232,10 +231,10 @@ fn check_labels_of_test_file(data: &Rows, first: usize) -> Result<(), Problem> {
     for row in to_train {
         known[row.label] = true;
     }
-    let unknown = tested.iter().find(|row| !known[row.label]);
-    if let Some(row) = unknown.filter(|_| data.has_classes()) {
+    let mut unknown = (1..).zip(tested).filter(|(_, row)| !known[row.label]);
+    if let (true, Some((number, row))) = (data.has_classes(), unknown.next()) {
         return Err(Problem::Test(format!(
-            "the label {} is only in the test file, so no model can have learned it",
+            "the label {} of row {number} is only in the test file, so no model can have learned it",
             shorten(&data.labels[row.label])
         )));
     }
@@ -288,21 +287,25 @@ fn divide(
 /// Checks that a division can be trained on and tested.
 fn check_sides(
     data: &Rows,
+    together: &Together,
     part: HeldOut,
-    train: &[usize],
-    held_out: &[usize],
+    [train, held_out]: [&[usize]; 2],
 ) -> Result<(), Problem> {
-    let rows = &data.rows;
-    if let (HeldOut::Fold { fold, folds }, true) = (part, has_one_label(rows, held_out)) {
+    let has_groups = !data.groups.is_empty();
+    if let (HeldOut::Fold { fold, folds }, true) = (part, has_one_label(&data.rows, held_out)) {
+        let of = match has_groups {
+            true => format!(": the file has {}", together.groups_in_words(data)),
+            false => String::new(),
+        };
         return Err(Problem::Other(format!(
-            "--folds {folds} leaves {} rows of one label in fold {}; use fewer folds",
-            held_out.len(),
+            "--folds {folds} leaves {} of fewer than two labels in fold {}; use fewer folds{of}",
+            counted(held_out.len(), "row"),
             fold + 1
         )));
     }
-    match data.groups.is_empty() {
-        true => Ok(()),
-        false => groups::check_division(data, train, held_out),
+    match has_groups {
+        true => groups::check_division(data, together, train, held_out),
+        false => Ok(()),
     }
 }
 
@@ -354,11 +357,11 @@ fn limit(data: &Rows, groups: &[Unit], lengths: &[usize]) -> Result<usize, Strin
     }
     if longer < MIN_TESTED {
         return Err(format!(
-            "{} rows are longer than the 90th percentile of the lengths ({limit}), and such a \
-             test takes at least {MIN_TESTED}",
+            "{} longer than the 90th percentile of the lengths ({limit}), and such a test takes at least {MIN_TESTED}",
             match longer {
-                0 => "no".to_string(),
-                _ => format!("only {longer}"),
+                0 => "no rows are".to_string(),
+                1 => "only 1 row is".to_string(),
+                _ => format!("only {longer} rows are"),
             }
         ));
     }

@@ -1,10 +1,10 @@
 //! Which rows stay together: those of equal tokens at equal times, and those of one group where a person names a column of groups.
 //! Of images, those with the same pixels.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
-use super::quote::grouped;
+use super::quote::{counted, grouped};
 use super::rows::Rows;
 
 /// Rows that are all trained on or all held out.
@@ -98,6 +98,19 @@ impl Together {
 }
 
 impl Together {
+    /// How many groups there are, and how many of them were joined.
+    pub fn groups_in_words(&self, data: &Rows) -> String {
+        let groups = counted(self.units.len(), "group");
+        let named = data.groups.iter().collect::<HashSet<_>>().len();
+        match named == self.units.len() {
+            true => format!("{groups} of rows"),
+            false => format!(
+                "{groups} of rows ({} by name; groups with a sequence in common count as one)",
+                grouped(named)
+            ),
+        }
+    }
+
     /// What is to be said of what is equal, and of `leaked` of the test that is also in training. `words` say what occurs again, what
     /// is equal, what of the test is known, and what has several labels.
     pub fn notes(&self, leaked: usize, [again, equal, known, labelled]: [&str; 4]) -> Vec<String> {
@@ -162,17 +175,18 @@ impl Union {
 mod tests {
     use super::super::rows::Row;
     use super::*;
+    use crate::data::testing::Says;
 
-    fn together(rows: &[(usize, &[u32], u32)]) -> Together {
+    fn data(rows: &[(usize, &[u32], u32)]) -> Rows {
         let row = |of: &(usize, &[u32], u32)| Row {
             label: of.0,
             tokens: of.1.to_vec(),
         };
-        Together::of(&Rows {
+        Rows {
             rows: rows.iter().map(row).collect(),
             groups: rows.iter().map(|of| of.2).collect(),
             ..Rows::default()
-        })
+        }
     }
 
     #[test]
@@ -185,10 +199,12 @@ mod tests {
             (0, &[5], 7),
             (0, &[3], 10),
         ];
-        let all = together(&rows);
+        let all = Together::of(&data(&rows));
         assert_eq!(all.of_row, [0, 1, 1, 1, 0, 1]);
         assert_eq!(all.units[0].rows, [0, 4]);
         assert_eq!((all.units[1].label, all.units[1].length), (1, 3));
         assert_eq!((all.repeated, all.contradictory), (2, 1));
+        let said = all.groups_in_words(&data(&rows));
+        said.says("2 groups of rows (4 by name; groups with a sequence in common count as one)");
     }
 }

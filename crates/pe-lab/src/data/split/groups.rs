@@ -2,14 +2,28 @@
 
 use std::collections::HashSet;
 
+use super::HeldOut;
 use crate::data::error::Problem;
 use crate::data::limits::MIN_TESTED;
-use crate::data::quote::{grouped, shorten};
+use crate::data::quote::{counted, grouped, shorten};
 use crate::data::rows::{Rows, has_one_label};
 use crate::data::together::Together;
 
-/// Checks that the groups can be divided: every label needs rows of two of them.
-pub(super) fn check(data: &Rows, together: &Together) -> Result<(), Problem> {
+/// Checks that the groups can be divided: each part needs one of them, and every label rows of two.
+pub(super) fn check(data: &Rows, together: &Together, part: HeldOut) -> Result<(), Problem> {
+    let (least, who) = match part {
+        HeldOut::Fold { folds, .. } => (folds, format!("--folds {folds}")),
+        _ => (2, "a test of its own".into()),
+    };
+    if together.units.len() < least {
+        return Err(Problem::Other(format!(
+            "--group: the file has {}, and {who} takes at least {least}",
+            together.groups_in_words(data)
+        )));
+    }
+    if !data.has_classes() {
+        return Ok(());
+    }
     let mut of_label: Vec<HashSet<usize>> = vec![HashSet::new(); data.labels.len()];
     for (row, unit) in data.rows.iter().zip(&together.of_row) {
         of_label[row.label].insert(*unit);
@@ -17,9 +31,10 @@ pub(super) fn check(data: &Rows, together: &Together) -> Result<(), Problem> {
     match of_label.iter().position(|units| units.len() < 2) {
         None => Ok(()),
         Some(label) => Err(Problem::Other(format!(
-            "--group: all rows of the label {} are of one group, so no other group can test what was learned of it (groups \
-             with a sequence in common count as one)",
-            shorten(&data.labels[label])
+            "--group: all rows of the label {} are of one group, so no other group can test what was learned of it; the \
+             file has {}",
+            shorten(&data.labels[label]),
+            together.groups_in_words(data)
         ))),
     }
 }
@@ -44,21 +59,24 @@ pub(super) fn check_test_file(data: &Rows, first: usize) -> Result<(), Problem> 
 /// Checks that a division of groups can be trained on and tested.
 pub(super) fn check_division(
     data: &Rows,
+    together: &Together,
     train: &[usize],
     held_out: &[usize],
 ) -> Result<(), Problem> {
     if let Some(label) = missing(data, train.iter()) {
         return Err(Problem::Other(format!(
             "--group: all rows of the label {} are of groups that are held out, so that nothing is learned of it; there are too \
-             few groups for this division",
-            shorten(&data.labels[label])
+             few groups for this division: the file has {}",
+            shorten(&data.labels[label]),
+            together.groups_in_words(data)
         )));
     }
     match has_one_label(&data.rows, held_out) {
         false => Ok(()),
         true => Err(Problem::Other(format!(
-            "--group: the groups that are held out have {} rows of fewer than two labels; there are too few groups to test on",
-            held_out.len()
+            "--group: the groups that are held out have {} of fewer than two labels; there are too few groups to test on: the file has {}",
+            counted(held_out.len(), "row"),
+            together.groups_in_words(data)
         ))),
     }
 }
@@ -93,8 +111,8 @@ pub(super) fn enough_beyond(
     let longer: Vec<usize> = held_out.iter().filter(is_longer).copied().collect();
     match longer.len() {
         few if few < MIN_TESTED => Err(format!(
-            "{few} rows of the held-out groups are longer than the 90th percentile of the lengths ({limit}), and such a \
-             test takes at least {MIN_TESTED}"
+            "longer than the 90th percentile of the lengths ({limit}): {} of the held-out groups, and such a test takes at least {MIN_TESTED}",
+            counted(few, "row")
         )),
         _ if has_one_label(rows, &longer) => Err(format!(
             "the {} rows of the held-out groups that are longer than {limit} tokens have one label",

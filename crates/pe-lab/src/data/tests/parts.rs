@@ -153,12 +153,12 @@ fn a_test_file_is_tested_and_all_rows_of_the_other_are_trained_on() {
     // A few longer ones have no test of their own, and one sequence is known by heart.
     let data = of(&format!("{some}y\t{long}\nx\tw0 w0 w0\n")).unwrap();
     assert_eq!(data.task().train_lengths(), 2..=30);
-    data.says("1 rows of the test file are longer than those in training … whose sequence is also in training: 1;");
+    data.says("longer than those in training: 1 row of the test file … whose sequence is also in training: 1;");
     let unknown = lines(25, &|i| format!("q{} r{}", i % 9, i % 4));
     for (rows, said) in [
         (
-            "z\tw1 w2\nx\tw1 w2\n",
-            "the label `z` is only in the test file",
+            "x\tw1 w2\nz\tw1 w2\n",
+            "the label `z` of row 2 is only in the test file",
         ),
         ("x\tw1 w2\nx\tw3 w2\n", "a score needs rows of two labels"),
         ("x\t\n", "1 bad line"),
