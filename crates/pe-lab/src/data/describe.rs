@@ -50,8 +50,22 @@ pub(super) fn check_unknown(data: &Rows, split: &Split, numbers: &[u32]) -> Resu
         (share, Some(example)) if share > 0.5 => Err(Problem::Unknown {
             percent: 100.0 * share,
             example: shown(example).to_string(),
+            others: other_tokens(data.kind),
         }),
         _ => Ok(()),
+    }
+}
+
+/// The kinds of tokens to try where those of this kind are too rare.
+fn other_tokens(kind: Option<TokenKind>) -> &'static str {
+    match kind {
+        Some(TokenKind::Characters) => "",
+        Some(TokenKind::Words) => {
+            "read numbers with --tokens numbers, smaller tokens with --tokens characters, or "
+        }
+        _ => {
+            "read numbers with --tokens numbers, smaller tokens with --tokens words or characters, or "
+        }
     }
 }
 

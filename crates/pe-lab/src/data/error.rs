@@ -97,11 +97,15 @@ pub(super) enum Problem {
     /// Most of what is tested never occurs in training.
     #[error(
         "{percent:.0} % of the tokens of the test do not occur in training, such as {}, so there is \
-         nothing to learn from them; read numbers as numbers with --tokens numbers, take smaller tokens with --tokens words or \
-         --tokens characters, or leave columns out with --text or --columns",
+         nothing to learn from them; {others}leave columns out with --text or --columns",
         shorten(example)
     )]
-    Unknown { percent: f64, example: String },
+    Unknown {
+        percent: f64,
+        example: String,
+        /// The kinds of tokens to try, before what else helps.
+        others: &'static str,
+    },
     #[error("the test cannot be scored: {0}")]
     Test(String),
 }

@@ -35,6 +35,8 @@ pub(super) struct Rows {
     pub words: Vec<String>,
     /// The different labels, sorted.
     pub labels: Vec<String>,
+    /// What a token is, where a person may choose.
+    pub kind: Option<TokenKind>,
     /// Where labels are answers that are written: the tokens of each, as indices into [`Rows::words`].
     pub answers: Option<Vec<Vec<u32>>>,
     /// What a token of such an answer is.
@@ -170,6 +172,7 @@ impl Collector {
 
     /// Says what a token is. Answers that are written are divided into tokens as texts are; a cell has one or several words.
     pub fn tokens_are(&mut self, kind: TokenKind) {
+        self.out.kind = Some(kind);
         if kind == TokenKind::Numbers {
             self.measure(1);
         }

@@ -34,8 +34,11 @@ fn tokens_that_training_never_sees_and_rows_of_one_token_are_refused_with_the_re
     let numbers = format!("a,b,c,label\n{}", numbers.collect::<String>());
     refused_as("a.csv", &numbers, "tokens = 'cells'").says(
         "100 % of the tokens of the test do not occur in training, such as `0. … \
-         read numbers as numbers with --tokens numbers … --tokens characters",
+         read numbers with --tokens numbers, smaller tokens with --tokens words or characters, or leave",
     );
+    // What is set already is not advised.
+    refused_as("a.csv", &numbers, "tokens = 'words'")
+        .says("--tokens numbers, smaller tokens with --tokens characters, or leave");
     let characters = "tokens = 'characters'";
     read("a.csv", &numbers, characters).unwrap();
     let genes = (0..60).map(|i| {
