@@ -8,14 +8,14 @@ use super::error::Problem;
 use super::format::Format;
 use super::limits::{MAX_IDS, MAX_TOKENS, NAME};
 use super::open::open_bytes;
-use super::quote::grouped;
+use super::quote::{counted, grouped};
 use super::reading::{Reading, TokenKind};
 use super::text::Characters;
 #[cfg(feature = "tokenizers")]
 use super::tokenizer::Tokenizer;
 use super::{npy, packed};
 use crate::door::Entry;
-use crate::task::{About, Alphabet, MIN_TRAIN_LENGTH, NextToken, Stream, TokenFile};
+use crate::task::{About, Alphabet, MIN_TRAIN_LENGTH, NextToken, Stream, TokenFile, fewest_tokens};
 
 /// The tokens of a training window, if nothing else is said.
 const TRAIN_LENGTH: usize = 64;
@@ -235,11 +235,16 @@ fn task(
     let token = about.token.clone();
     let task = NextToken::new(about, tokens, vocabulary, train_length)?;
     let task = task.map_err(|short| {
+        let least = match short.longest {
+            Some(longest) => format!("{}, or --train-length {longest}", grouped(short.needed)),
+            None => format!(
+                "{} for windows of {MIN_TRAIN_LENGTH}, the shortest (--train-length)",
+                grouped(fewest_tokens(MIN_TRAIN_LENGTH))
+            ),
+        };
         Problem::Other(format!(
-            "has {} {token}s, too few to train and test on windows of {train_length}; it takes at least {}, or a shorter \
-             --train-length",
-            grouped(short.tokens),
-            grouped(short.needed)
+            "has {}, too few to train and test on windows of {train_length}; it takes at least {least}",
+            counted(short.tokens, &token)
         ))
     })?;
     let lines = task.describe();
@@ -378,7 +383,12 @@ mod tests {
         let text = "ab".repeat(5_000);
         for (text, settings, said) in [
             ("", SHORT, "empty"),
-            (&"ab".repeat(364), SHORT, "728 characters … 730"),
+            (
+                &"ab".repeat(364),
+                SHORT,
+                "728 characters … 730, or --train-length 15",
+            ),
+            ("a", SHORT, "has 1 character, … 370 for windows of 8"),
             (&new, SHORT, "100 % of the characters"),
             (&text, "train_length = 7", "is 7; it takes from 8 to 512"),
             (&text, "train_length = 513", "--train-length is 513"),

@@ -69,7 +69,9 @@ pub use missing_duplicate::MissingDuplicate;
 pub use modular_arithmetic::ModularArithmetic;
 pub use mqar::Mqar;
 pub use mqar_sizes::MqarOfSize;
-pub use next_token::{About, Alphabet, Decode, MIN_TRAIN_LENGTH, NextToken, TooShort};
+pub use next_token::{
+    About, Alphabet, Decode, MIN_TRAIN_LENGTH, NextToken, TooShort, fewest_tokens,
+};
 pub use odds_first::OddsFirst;
 pub use passkey::Passkey;
 pub use posmod4::PosMod4;

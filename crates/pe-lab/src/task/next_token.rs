@@ -87,6 +87,13 @@ pub struct TooShort {
     pub tokens: usize,
     /// The fewest that would do.
     pub needed: usize,
+    /// The longest training length for which these would do, if there is one.
+    pub longest: Option<usize>,
+}
+
+/// The fewest tokens of a text for windows of this length.
+pub fn fewest_tokens(train_length: usize) -> usize {
+    10 * (train_length + 1 + (FEWEST_WINDOWS - 1) * (train_length / 2))
 }
 
 impl NextToken {
@@ -117,10 +124,11 @@ impl NextToken {
             .into_iter()
             .partition(fits);
         let Some(longest) = lengths.last().copied() else {
-            let needed = 10 * (train_length + 1 + (FEWEST_WINDOWS - 1) * scored);
+            let mut shorter = (MIN_TRAIN_LENGTH..train_length).rev();
             return Ok(Err(TooShort {
                 tokens: all,
-                needed,
+                needed: fewest_tokens(train_length),
+                longest: shorter.find(|length| fewest_tokens(*length) <= all),
             }));
         };
         let count = windows(longest).unwrap_or(1).min(MOST_WINDOWS);
