@@ -47,6 +47,8 @@ pub(super) struct List {
     pub tokens: Tokens,
     /// Whether it has a token that is neither a number nor says that one is missing.
     pub has_words: bool,
+    /// Whether one of these is no number in quotation marks either.
+    pub has_names: bool,
     /// Whether it has a number that is not whole.
     pub has_fractions: bool,
     /// Which token is the first that is `null`, from 1.
@@ -78,7 +80,9 @@ impl<'de> Visitor<'de> for Tokenized {
                 }
                 // A text is a symbol even where it is a number, but it may say that a number is missing.
                 Value::String(text) => {
-                    found.has_words |= !numbers::number(text).is_some_and(f64::is_nan);
+                    let number = numbers::number(text);
+                    found.has_words |= !number.is_some_and(f64::is_nan);
+                    found.has_names |= number.is_none();
                 }
                 Value::Number(number) => {
                     found.has_fractions |= number.as_f64().is_some_and(|of| of.fract() != 0.0);

@@ -44,13 +44,16 @@ pub(super) fn read(text: &str, rows: &mut Collector) -> Result<Vec<String>, Prob
         true => EXAMPLE_OF_ANSWERS,
         false => EXAMPLE,
     };
-    let kind = match reading.tokens {
-        None if !reading.is_answer() => match rows.settle(keys.kind(text)) {
-            // Lists of numbers in a file to test on, where those to train on have symbols.
-            TokenKind::Cells => TokenKind::Words,
-            kind => kind,
-        },
-        kind => kind.unwrap_or(TokenKind::Words),
+    let (kind, are_quoted) = match reading.tokens {
+        None if !reading.is_answer() => {
+            let (found, are_quoted) = keys.kind(text);
+            match rows.settle(found) {
+                // Lists of numbers in a file to test on, where those to train on have symbols.
+                TokenKind::Cells => (TokenKind::Words, false),
+                kind => (kind, are_quoted),
+            }
+        }
+        kind => (kind.unwrap_or(TokenKind::Words), false),
     };
     rows.tokens_are(kind);
     let (mut used, mut unread) = (BTreeSet::new(), BTreeSet::new());
@@ -76,7 +79,9 @@ pub(super) fn read(text: &str, rows: &mut Collector) -> Result<Vec<String>, Prob
         let (label, group) = (found.label.as_deref(), found.group.as_deref());
         rows.take(line, label, group, tokens)?;
     }
-    Ok(describe(&keys, reading, kind, &used, &unread))
+    let mut notes = describe(&keys, reading, kind, &used, &unread);
+    notes.extend(are_quoted.then(|| QUOTED.into()));
+    Ok(notes)
 }
 
 /// Where the sequences were found, in words.
@@ -115,6 +120,9 @@ fn names<'a>(keys: impl IntoIterator<Item = &'a String>) -> String {
     first.map(|key| shorten(key)).collect::<Vec<_>>().join(", ")
 }
 
+/// What is to be said of lists that hold numbers in quotation marks.
+const QUOTED: &str =
+    "numbers in quotation marks are read as symbols (--tokens numbers reads numbers)";
 const EXAMPLE: &str = r#"{"label": "x", "tokens": ["a", "b"]}"#;
 const EXAMPLE_OF_ANSWERS: &str = r#"{"prompt": "2 + 3", "answer": "5"}"#;
 const EXAMPLE_OF_SERIES: &str = r#"{"date": "2024-05-17", "sales": 12.5}"#;
@@ -346,23 +354,27 @@ impl<'a> Keys<'a> {
     }
 
     /// What the tokens of all lines are: numbers, as the cells of a table, if all of them are in lists, each is a number or
-    /// missing, and at least one is not whole. Lines that cannot be read are told when they are.
-    fn kind(self, text: &str) -> TokenKind {
-        let mut has_fractions = false;
+    /// missing, and at least one is not whole. And whether they are no numbers for their quotation marks alone. Lines that cannot
+    /// be read are told when they are.
+    fn kind(self, text: &str) -> (TokenKind, bool) {
+        let (mut has_fractions, mut are_quoted) = (false, false);
         for (_, line) in lines(text) {
             let Ok(found) = object(line, self) else {
                 continue;
             };
             for (_, sequence) in found.sequences {
                 match sequence {
-                    Sequence::List(list) if !list.has_words => has_fractions |= list.has_fractions,
-                    _ => return TokenKind::Words,
+                    Sequence::List(list) if !list.has_names => {
+                        has_fractions |= list.has_fractions;
+                        are_quoted |= list.has_words;
+                    }
+                    _ => return (TokenKind::Words, false),
                 }
             }
         }
-        match has_fractions {
-            true => TokenKind::Numbers,
-            false => TokenKind::Words,
+        match has_fractions && !are_quoted {
+            true => (TokenKind::Numbers, false),
+            false => (TokenKind::Words, are_quoted),
         }
     }
 

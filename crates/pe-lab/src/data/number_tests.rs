@@ -322,6 +322,10 @@ fn lists_of_symbols_stay_symbols() {
         format!("{{\"label\": {class}, \"tokens\": [{class}, {number}, 7]}}\n")
     };
     let whole: String = (0..60).map(whole).collect();
+    let hint = "numbers in quotation marks are read as symbols (--tokens numbers reads numbers)";
+    of(&whole.replace("7]", "\"7.5\"]")).unwrap().says(hint);
+    let names = of(&whole.replace("7]", "\"7.5\", \"x\"]")).unwrap();
+    assert!(!names.describe().iter().any(|line| line == hint));
     for text in [&whole, &whole.replace("7]", "7.0]")] {
         let data = of(text).unwrap();
         assert_eq!(data.task().vector_width(), None);
