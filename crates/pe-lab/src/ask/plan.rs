@@ -358,18 +358,9 @@ impl Plan {
             };
         };
         let mut reading = self.reading.clone().unwrap_or_default();
-        let is_next = data::predicts_next(&file, &reading);
-        reading.objective = match (reading.objective, self.causal) {
-            (None, _) if is_next => Some(Objective::Next),
-            (None, Some(true)) => Some(Objective::Answer),
-            (Some(Objective::Masked), Some(true)) => {
-                return Err(LabError::Usage(
-                    "masked characters are predicted from both sides, and --causal is for a model that sees one: leave out \
-                     one of --causal and --objective masked"
-                        .into(),
-                ));
-            }
-            (objective, _) => objective,
+        reading.objective = match reading.objective {
+            None if data::predicts_next(&file, &reading) => Some(Objective::Next),
+            objective => self.objective_with_causal(objective)?,
         };
         Ok(Some(Source {
             inside: None,
@@ -381,6 +372,26 @@ impl Plan {
             labels: self.labels.clone(),
             known: None,
         }))
+    }
+
+    /// What is predicted, where `causal` may say it too.
+    fn objective_with_causal(
+        &self,
+        objective: Option<Objective>,
+    ) -> Result<Option<Objective>, LabError> {
+        let wrong = match (objective, self.causal) {
+            (None, Some(true)) => return Ok(Some(Objective::Answer)),
+            (Some(Objective::Masked), Some(true)) => {
+                "masked characters are predicted from both sides, and --causal is for a model that sees one: leave out \
+                 one of --causal and --objective masked"
+            }
+            (Some(Objective::Answer), Some(false)) => {
+                "an answer is written by a decoder, and causal = false asks for none: leave out one of causal = false and \
+                 --objective answer"
+            }
+            (objective, _) => return Ok(objective),
+        };
+        Err(LabError::Usage(wrong.into()))
     }
 
     /// One of the [`PRESETS`].

@@ -203,3 +203,19 @@ fn seeds_are_counted_or_listed_within_bounds() {
         wrong.list().unwrap_err().says("from 1 to 1000");
     }
 }
+
+#[test]
+fn causal_and_an_objective_that_exclude_each_other_are_refused() {
+    let of = |objective: &str, causal: bool| {
+        let text =
+            format!("data = 'a.csv'\ncausal = {causal}\nreading = {{ objective = '{objective}' }}");
+        let source = Plan::parse(&text).unwrap().source();
+        source.map(|source| source.unwrap().reading.objective)
+    };
+    for (objective, causal) in [("masked", true), ("answer", false)] {
+        let said = of(objective, causal).unwrap_err();
+        said.says(&format!("leave out one of … --objective {objective}"));
+    }
+    assert_eq!(of("answer", true).unwrap(), Some(Objective::Answer));
+    assert_eq!(of("class", false).unwrap(), Some(Objective::Class));
+}
