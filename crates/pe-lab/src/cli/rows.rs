@@ -15,7 +15,7 @@ pub(super) struct Rows {
     /// What a token is: a cell of a table, a word, a character, or a number that the model reads as a number [default: of
     /// several columns numbers if all their cells are and not all are whole, else cells; words if there is one column]; of a plain text, a character or a byte [default: characters]; of a
     /// .bin of token ids, a number of two bytes (u16) or four (u32). The tokenizer.json of a model from Hugging
-    /// Face makes tokens of a plain text. [possible values: cells, words, characters, bytes, u16, u32, numbers, FILE]
+    /// Face makes tokens of a plain text, in a build with `--features tokenizers`. [possible values: cells, words, characters, bytes, u16, u32, numbers, FILE]
     // In the help it stands behind --group.
     #[arg(long, display_order = 63, value_name = "KIND or FILE", value_parser = kind_or_file, hide_short_help = true)]
     tokens: Option<Tokens>,

@@ -27,7 +27,7 @@ use crate::learn::{Checkpoints, CurvePoint, EPOCH, LastCheckpoint, Watch, last_c
 use crate::run::{
     Lock, Outcome, Progress, TrialResult, check_room, keep_data, kept_tasks, run_trial,
 };
-use crate::task::Task;
+use crate::task::{Measure, Task};
 
 /// A training: what it runs, its task, and the lock of its folder.
 type Found = (TrialSpec, Arc<dyn Task>, Lock);
@@ -331,14 +331,13 @@ fn show(result: &TrialResult, task: &dyn Task, folder: &TrialFolder) -> u8 {
         Outcome::Finished(measures) => {
             let measure = task.measure();
             let name = measure.name();
-            let exact = if measure.is_accuracy() {
-                "  exact match"
-            } else {
-                ""
-            };
+            // Elsewhere there is none, or it is the score itself.
+            let has_exact = measure == Measure::Accuracy;
+            let exact = if has_exact { "  exact match" } else { "" };
             print_line(&format!("length  {name}{exact}  floor"));
             for score in &measures.scores {
-                let exact = score.exact.map(|exact| format!("  {exact:>11.3}"));
+                let exact = score.exact.filter(|_| has_exact);
+                let exact = exact.map(|exact| format!("  {exact:>11.3}"));
                 print_line(&format!(
                     "{:>6}  {:>width$}{}  {:>5}{}",
                     score.length,

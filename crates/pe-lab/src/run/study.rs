@@ -354,9 +354,17 @@ fn spec_in(folder: &StudyFolder) -> Result<StudySpec, LabError> {
         )));
     }
     if !is_there(&folder.spec())? {
-        return Err(LabError::NoStudy {
-            folder: folder.path().to_path_buf(),
-            file: StudyFolder::SPEC,
+        let path = folder.path();
+        return Err(match is_there(&TrialFolder::at(path).spec())? {
+            true => LabError::Usage(format!(
+                "{} holds no study, but one training, such as `pe-lab train` writes; name the folder of a study, which \
+                 `pe-lab compare` makes",
+                path.display()
+            )),
+            false => LabError::NoStudy {
+                folder: path.to_path_buf(),
+                file: StudyFolder::SPEC,
+            },
         });
     }
     read_sealed(&folder.spec())

@@ -69,6 +69,7 @@ fn help_lists_the_keys_and_completions_know_the_names() {
     help.says_all(&[
         "see `pe-lab schemes`",
         "[possible values: quick, standard, full, lm]",
+        "--features tokenizers",
         "[possible values: cells, words, characters, bytes, u16, u32, numbers, FILE]",
         "input_ids",
         "{\"label\": \"x\", \"text\": \"a b\"}",

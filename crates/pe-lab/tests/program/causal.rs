@@ -81,7 +81,8 @@ fn rates_and_steps_are_chosen_and_a_training_goes_on_as_if_it_had_not_stopped() 
     // Dropout draws random numbers, which are those of each step and not of what ran before it.
     for out in ["whole", "again"] {
         let flags = "--causal --task addition --dropout 0.2 --steps 100";
-        small(at, &format!("train {flags} --out {out}"));
+        let (stdout, _) = small(at, &format!("train {flags} --out {out}"));
+        assert_eq!(stdout.matches("exact match").count(), 1, "{stdout}");
     }
     let losses =
         |out: &str| json(&at.join(out).join("result.json"))["outcome"]["finished"]["curve"].clone();

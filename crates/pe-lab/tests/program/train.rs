@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{self, Ended, SMALL, Says, ended, failed, json, measured, rows, train, well};
+use crate::common::{
+    self, Ended, SMALL, Says, ended, failed, json, lab, measured, rows, train, well,
+};
 
 fn run(flags: &str, out: &Path) -> Ended {
     ended(&mut train(flags, out))
@@ -35,6 +37,8 @@ fn a_training_prints_plain_lines_into_a_pipe_and_its_scores() {
     assert!(out.join("checkpoint/model-1.bpk").exists());
 
     failed(run("--resume", &out), 2).says("is finished");
+    let predict = ended(lab().arg("predict").arg("x.csv").arg("--study").arg(&out));
+    failed(predict, 2).says("holds no study, but one training … which `pe-lab compare` makes");
     failed(run(&arguments, &out), 2).says("go on with --resume");
 }
 
