@@ -6,6 +6,8 @@ use std::str::FromStr;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::grouped::counted;
+
 /// The most steps of a training. No task gains anything from more.
 pub const MAX_STEPS: usize = 10_000_000;
 
@@ -169,7 +171,7 @@ pub(super) fn steps_id(auto_from: Option<usize>, steps: usize) -> String {
 pub fn steps_in_words(auto_from: Option<usize>, steps: usize) -> String {
     match auto_from {
         Some(first) if first < steps => format!("{first} to {steps} steps"),
-        _ => format!("{steps} steps"),
+        _ => counted(steps, "step"),
     }
 }
 
@@ -236,6 +238,6 @@ mod tests {
         assert_eq!(trainings(Some(1), MAX_STEPS).len(), 25);
         assert_eq!(steps_in_words(Some(1500), 4000), "1500 to 4000 steps");
         assert_eq!(steps_in_words(Some(300), 300), "300 steps");
-        assert_eq!(steps_in_words(None, 1), "1 steps");
+        assert_eq!(steps_in_words(None, 1), "1 step");
     }
 }

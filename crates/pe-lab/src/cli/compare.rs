@@ -23,6 +23,7 @@ use crate::console::tell;
 use crate::device::{self, DEVICES, Kind};
 use crate::error::LabError;
 use crate::folder::{StudyFolder, is_there, read_sealed};
+use crate::grouped::counted;
 use crate::report::Report;
 use crate::run::{
     Budget, Crew, Estimate, Open, Progress, Study, TrialTimes, check_room, cores, in_words,
@@ -301,9 +302,9 @@ impl CompareArgs {
         let jobs = |trials| self.jobs(spec, trials).map_or(1, |(jobs, _)| jobs);
         let fitting = left.fit(spec, tasks, &costs, open, jobs)?;
         let line = format!(
-            "the budget of {} buys {} seeds and {:.0} % of the steps: {} {}",
+            "the budget of {} buys {} and {:.0} % of the steps: {} {}",
             in_words(budget.seconds),
-            fitting.spec.seeds.len(),
+            counted(fitting.spec.seeds.len(), "seed"),
             fitting.share * 100.0,
             match fitting
                 .spec

@@ -105,9 +105,9 @@ fn check_lengths(task: &dyn Task, data: &ToPredict) -> Result<(), LabError> {
         .position(|sample| sample.input.len() > most);
     if let Some(row) = long {
         return Err(LabError::Usage(format!(
-            "row {} has {} tokens, and the longest in the study, for which the model was made, has {}; leave it out, or shorten it",
+            "row {} has {}, and the longest in the study, for which the model was made, has {}; leave it out, or shorten it",
             row + 1,
-            data.samples[row].input.len() - task.framing(),
+            counted(data.samples[row].input.len() - task.framing(), "token"),
             most - task.framing()
         )));
     }
@@ -183,8 +183,8 @@ fn answers(
     let open = written.iter().filter(|written| !written.ended).count();
     if open > 0 {
         tell(&format!(
-            "{open} of {} answers have no end: they are cut where the longest prompt and answer of the study would end",
-            written.len()
+            "without an end, and cut where the longest prompt and answer of the study would end: {open} of {}",
+            counted(written.len(), "answer")
         ));
     }
     Ok(written
@@ -224,12 +224,17 @@ fn outcome(data: &ToPredict, predicted: &[Vec<String>], measure: &str) -> Option
             },
         };
         return Some(format!(
-            "{right} of {labels} predictions agree with the labels that are there: {measure} {share:.3}{of}"
+            "{right} of {} with the labels that are there: {measure} {share:.3}{of}",
+            match labels {
+                1 => "1 prediction agrees".to_string(),
+                labels => format!("{labels} predictions agree"),
+            }
         ));
     }
     (numbers > 0).then(|| {
         format!(
-            "{numbers} predictions are of rows whose number is there: mean absolute error {}",
+            "{} of rows whose number is there: mean absolute error {}",
+            counted(numbers, "prediction"),
             rounded(error / f64::from(numbers as u32))
         )
     })

@@ -23,6 +23,7 @@ use crate::folder::{
     StudyFolder, TrialFolder, is_there, is_unfinished, make_named_folder, names, read_json,
     remove_all, remove_unfinished, write_json,
 };
+use crate::grouped::counted;
 use crate::learn::{Checkpoints, CurvePoint, EPOCH, LastCheckpoint, Watch, last_checkpoint};
 use crate::run::{
     Lock, Outcome, Progress, TrialResult, check_room, keep_data, kept_tasks, run_trial,
@@ -91,11 +92,11 @@ impl TrainArgs {
             ));
         }
         tell(&format!(
-            "{} with the scheme {}, seed {}: {} steps on {}{}",
+            "{} with the scheme {}, seed {}: {} on {}{}",
             spec.task,
             spec.scheme.name,
             spec.seed,
-            spec.steps,
+            counted(spec.steps, "step"),
             spec.device,
             match epochs {
                 0 => String::new(),

@@ -1,7 +1,7 @@
 //! The steps of a series whose channels are written one after the other: `1,2,3` and `4,5,6` are the steps `1 4`, `2 5` and
 //! `3 6`.
 
-use super::quote::shorten;
+use super::quote::{counted, shorten};
 use super::rows::Tokens;
 use crate::grouped::first_of;
 
@@ -16,9 +16,9 @@ pub(super) fn check<T>(channels: &[Vec<T>]) -> Result<(), String> {
     match channels.iter().position(|channel| steps(channel) != first) {
         None => Ok(()),
         Some(other) => Err(format!(
-            "channel {} has {} steps, and channel 1 has {first}",
+            "channel {} has {}, and channel 1 has {first}",
             other + 1,
-            steps(&channels[other])
+            counted(steps(&channels[other]), "step")
         )),
     }
 }

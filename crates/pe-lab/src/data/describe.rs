@@ -92,8 +92,8 @@ fn first_rows(data: &Rows) -> Vec<String> {
             ),
         };
         format!(
-            "row {number} as read: BOS {text} EOS ({} tokens), {} {}",
-            words.len(),
+            "row {number} as read: BOS {text} EOS ({}), {} {}",
+            quote::counted(words.len(), "token"),
             noun(data),
             shorten(&data.labels[row.label])
         )
@@ -126,8 +126,9 @@ fn describe_answers(
     };
     let unknown = tested(split).filter(is_unknown).count();
     let mut lines = vec![format!(
-        "{} different answers of up to {longest} tokens; a decoder writes them, and one is right if all of it is, with its end",
-        grouped(answers.len())
+        "{} different answers of up to {}; a decoder writes them, and one is right if all of it is, with its end",
+        grouped(answers.len()),
+        quote::counted(longest, "token")
     )];
     if unknown > 0 {
         lines.push(format!(
@@ -170,8 +171,8 @@ pub(super) fn describe(
             vocabulary("tokens", words, MAX_VOCABULARY, "tokens tested", unknown)
         }),
         format!(
-            "{} rows to train on, {} held out{}",
-            grouped(split.train.len()),
+            "{} to train on, {} held out{}",
+            quote::counted(split.train.len(), "row"),
             grouped(split.held_out),
             match &split.beyond {
                 // The rows of a test file that are longer are among those held out.
@@ -241,7 +242,7 @@ fn lengths(data: &Rows) -> String {
     lengths.sort_unstable();
     let (shortest, longest) = (lengths[0], lengths[lengths.len() - 1]);
     match shortest == longest {
-        true => format!("all sequences have {longest} tokens"),
+        true => format!("all sequences have {}", quote::counted(longest, "token")),
         false => format!(
             "lengths {shortest} to {longest} tokens, half of them up to {}",
             lengths[(lengths.len() - 1) / 2]
@@ -342,9 +343,9 @@ fn floors(data: &Rows, split: &Split, target: Option<&Target>) -> String {
 fn bins(bins: &[Bin]) -> String {
     let each = bins.iter().map(|bin| {
         format!(
-            "{} rows of up to {} tokens",
-            grouped(bin.rows.len()),
-            bin.length
+            "{} of up to {}",
+            quote::counted(bin.rows.len(), "row"),
+            quote::counted(bin.length, "token")
         )
     });
     each.collect::<Vec<_>>().join(", ")

@@ -1,6 +1,6 @@
 //! The numbers that cells and tokens of measurements hold.
 
-use super::quote::shorten;
+use super::quote::{counted, shorten};
 
 /// Cells that stand for a missing value, in any capitals.
 const MISSING: [&str; 9] = ["", "na", "nan", "n/a", "null", "?", "<na>", "#n/a", "."];
@@ -86,9 +86,9 @@ pub(super) fn step(token: &str, channels: usize) -> Result<Vec<f64>, String> {
     match numbers.len() == channels {
         true => Ok(numbers),
         false => Err(format!(
-            "{} has {} numbers, and every step before it {channels}",
+            "{} has {}, and every step before it {channels}",
             shorten(token),
-            numbers.len()
+            counted(numbers.len(), "number")
         )),
     }
 }

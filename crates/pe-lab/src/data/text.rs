@@ -6,7 +6,7 @@ use std::ops::{Range, RangeInclusive};
 use super::describe::vocabulary;
 use super::error::Problem;
 use super::limits::{MAX_ALPHABET, MIN_CHARACTERS};
-use super::quote::grouped;
+use super::quote::{counted, grouped};
 use crate::rng::{HostRng, RngExt, generator, permutation};
 use crate::task::floor::most_frequent_share;
 use crate::task::{Answer, Readout, Sample, Stream, Task, TestRows, Windows};
@@ -55,7 +55,8 @@ impl MaskedText {
         let characters = text.chars().count();
         if characters < MIN_CHARACTERS {
             return Err(Problem::Other(format!(
-                "has {characters} characters, too few to train on some and test on others; it takes at least {}",
+                "has {}, too few to train on some and test on others; it takes at least {}",
+                counted(characters, "character"),
                 grouped(MIN_CHARACTERS)
             )));
         }

@@ -15,7 +15,7 @@ use super::format::Format;
 use super::labels::Labels;
 use super::limits::{MAX_BYTES, MAX_LINE};
 use super::open::{open_bytes, rows_of, text};
-use super::quote::grouped;
+use super::quote::{counted, grouped};
 use super::reading::{Reading, TokenKind};
 use super::rows::Collector;
 use super::spec::{DataSpec, FileSpec, Source};
@@ -213,9 +213,9 @@ impl Part {
             ([], 0) => Err(Problem::Other("holds no file; it takes .txt files".into())),
             ([], _) => Ok(part),
             ([first, ..], _) => Err(Problem::Other(format!(
-                "{} of {} files cannot be used, such as {first}; take them away",
+                "{} of {} cannot be used, such as {first}; take them away",
                 grouped(bad.all.len()),
-                grouped(files.len())
+                counted(files.len(), "file")
             ))),
         }
     }

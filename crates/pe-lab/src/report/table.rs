@@ -9,7 +9,7 @@ use super::summary::{
     Aggregate, Bits, Group, LanguageRow, LanguageSummary, SchemeOverall, SchemeSummary, StepsTaken,
     Summary, TaskSummary,
 };
-use super::words::{fixed, seeds_text};
+use super::words::{counted, fixed, seeds_text};
 use crate::ask::steps_in_words;
 use crate::stats::Interval;
 use crate::task::Measure;
@@ -173,12 +173,14 @@ fn heading(task: &TaskSummary) -> String {
     };
     out + &match task.samples {
         [0, 0] => String::new(),
-        [inside, 0] => format!("  tested on {inside} sequences\n"),
+        [inside, 0] => format!("  tested on {}\n", counted(inside, "sequence")),
         [inside, beyond] if task.resolutions => {
-            format!("  tested on {inside} images, and on {beyond} at other sizes\n")
+            let images = counted(inside, "image");
+            format!("  tested on {images}, and on {beyond} at other sizes\n")
         }
         [inside, beyond] => {
-            format!("  tested on {inside} sequences inside and {beyond} beyond\n")
+            let sequences = counted(inside, "sequence");
+            format!("  tested on {sequences} inside and {beyond} beyond\n")
         }
     }
 }
@@ -247,13 +249,13 @@ fn render_costs(costs: &CostSummary) -> String {
     }
     columns.add("MiB", |of| number(of.peak_mib, 0));
     format!(
-        "costs on {} on {} ({}, {} threads), one scheme at a time: sequences (rows) of so many tokens in a training step, its \
+        "costs on {} on {} ({}, {}), one scheme at a time: sequences (rows) of so many tokens in a training step, its \
          milliseconds, tokens per second of training, of a forward pass over one sequence{decoding}, and the most memory of the \
          program\n{}",
         costs.task,
         costs.device,
         costs.machine.computer(),
-        costs.machine.cores,
+        counted(costs.machine.cores, "thread"),
         align(&columns.rows(&costs.rows))
     )
 }

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use super::estimate::{TrialTimes, in_words};
 use crate::ask::{StudySpec, Tasks, TrialSpec};
 use crate::error::LabError;
+use crate::grouped::counted;
 use crate::stats::FEWEST_SEEDS;
 
 /// The most seeds that a budget buys: those of the preset `full`.
@@ -157,9 +158,10 @@ impl Budget {
             }
         }
         Err(LabError::Usage(format!(
-            "the budget is too small: {} of it are left, and the least that says anything, {seeds} seeds and {:.0} % of the steps, takes \
+            "the budget is too small: {} of it are left, and the least that says anything, {} and {:.0} % of the steps, takes \
              about {}; --budget {} has time for it{fewer}",
             in_words(self.left().max(0.0)),
+            counted(seeds, "seed"),
             share * 100.0,
             in_words(seconds),
             self.for_a_study(seconds)

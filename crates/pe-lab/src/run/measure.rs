@@ -15,6 +15,7 @@ use crate::ask::TrialSpec;
 use crate::device;
 use crate::error::LabError;
 use crate::folder::{TrialFolder, read_json, write_json};
+use crate::grouped::counted;
 use crate::learn::{Cost, cost_lengths, measure_cost};
 
 /// Every scheme is measured at every length this often, in turns, so that all meet the same slow moments. The fastest
@@ -108,9 +109,9 @@ fn rounds(
     progress: &Progress,
 ) -> Result<Vec<Vec<Vec<Cost>>>, LabError> {
     progress.finished(&format!(
-        "measuring what each scheme costs, one at a time: {} schemes at {} lengths, {ROUNDS} times each",
-        schemes.len(),
-        lengths.len()
+        "measuring what each scheme costs, one at a time: {} at {}, {ROUNDS} times each",
+        counted(schemes.len(), "scheme"),
+        counted(lengths.len(), "length")
     ));
     progress.start((ROUNDS * schemes.len() * lengths.len()) as u64);
     let begin = Instant::now();

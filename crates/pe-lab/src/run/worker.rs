@@ -24,6 +24,7 @@ use crate::error::LabError;
 use crate::folder::{
     StudyFolder, TrialFolder, create, is_there, make_folder, read_json, remove, write_json,
 };
+use crate::grouped::counted;
 use crate::learn::Watch;
 
 /// A worker reports its progress every this many steps.
@@ -376,7 +377,7 @@ fn describe(result: &TrialResult) -> String {
                     true => ", not converged",
                     false => "",
                 };
-                format!("  after {} steps{converged}", measures.steps())
+                format!("  after {}{converged}", counted(measures.steps(), "step"))
             });
             format!(
                 "{} by length {}{}",

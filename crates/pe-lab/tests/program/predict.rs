@@ -61,7 +61,7 @@ fn a_forecast_goes_on_with_another_table() {
     // 433 to 500: the test begins with row 401, and the longest tested window has 32 rows.
     let (table, said) = good(folder, "predict series.csv --study study");
     said.says_all(&[
-        "the first 8 rows have no prediction",
+        "no prediction of the first 8 rows",
         "row 501 is the one after",
     ]);
     let all = lines(&table, "row,prediction");
@@ -77,9 +77,8 @@ fn a_forecast_goes_on_with_another_table() {
     assert!((predicted(501) - wave(500)).abs() < 0.5 * naive);
     let errors = (9..=500).map(|row| (predicted(row) - wave(row - 1)).abs());
     let error = errors.sum::<f64>() / 492.0;
-    let of_file = format!(
-        "492 predictions are of rows whose number is there: mean absolute error {error:.4}"
-    );
+    let of_file =
+        format!("492 predictions of rows whose number is there: mean absolute error {error:.4}");
     said.says(&of_file);
 
     // Other rows, with the columns in another order and without the one that the study does not read.
@@ -159,7 +158,7 @@ fn classes_of_a_series_need_no_column_of_classes() {
     said.says("of 396 predictions agree with the labels that are there: accuracy 0.");
     let (table, said) = good(folder, "predict other.csv --study study");
     assert!(!said.contains("agree"), "{said}");
-    said.says("the first 3 rows have no prediction");
+    said.says("no prediction of the first 3 rows");
     let all = lines(&table, "row,prediction,probability");
     let rows: Vec<usize> = all.iter().map(|cells| cells[0].parse().unwrap()).collect();
     assert_eq!(rows, (4..=60).collect::<Vec<_>>());
@@ -231,7 +230,7 @@ fn images_are_predicted_as_they_were_tested() {
     let expected = ["b.png above", "deeper/a.png below", "deeper/c.png below"];
     assert_eq!(said_of, expected);
     said.says_all(&[
-        "2 of 3 images were brought to the 12 × 12 pixels of the training",
+        "2 of 3 images brought to the 12 × 12 pixels of the training",
         "was cut off 1 of them",
         "hidden files, which are not read: 1",
     ]);
@@ -252,7 +251,7 @@ fn images_are_predicted_as_they_were_tested() {
         "cut.png",
         "notes.txt is neither a PNG nor a JPEG file",
     ]);
-    refused(folder, "new/notes.txt").says("1 of 1 files cannot be used");
+    refused(folder, "new/notes.txt").says("1 of 1 file cannot be used");
     refused(folder, "nowhere.png").says("nowhere.png");
     fs::create_dir(folder.join("empty")).unwrap();
     refused(folder, "empty").says("holds no file");

@@ -51,8 +51,8 @@ impl About<'_> {
         }
         if let Some(tune) = &spec.tune {
             lines.push(format!(
-                "before it {} trainings at seed {} choose the learning rates of the schemes among {}",
-                self.tuning,
+                "before it {} at seed {} to choose the learning rates of the schemes among {}",
+                counted(self.tuning, "training"),
                 tune.seed,
                 rates_in_words(&tune.rates)
             ));
@@ -103,9 +103,10 @@ fn short_warm_ups(spec: &StudySpec) -> Vec<String> {
         let taken = spec.recipe.warm_up(steps);
         (taken < asked).then(|| {
             format!(
-                "{}: the warm-up of {asked} steps is cut to {taken}, half of the training of {steps}: so short a training \
+                "{}: the warm-up of {} is cut to {taken}, half of the training of {steps}: so short a training \
                  may tell little",
-                task.name
+                task.name,
+                counted(asked, "step")
             )
         })
     };

@@ -72,7 +72,7 @@ pub(super) fn read(text: &str, rows: &mut Collector) -> Result<Vec<String>, Prob
             relation => format!("{}: ", shorten(relation)),
         },
         match (layout.series, channels) {
-            (Some(_), Some(channels)) => format!("series of {channels} channels"),
+            (Some(_), Some(channels)) => format!("series of {}", counted(channels, "channel")),
             _ => "series of one number at each step".to_string(),
         },
         match class {
@@ -194,8 +194,8 @@ fn channels(cell: &str, steps: usize) -> Result<Vec<Vec<String>>, String> {
         }
         if cells.len() != steps {
             return Err(format!(
-                "channel {number_of} has {} steps, and the header has {}",
-                grouped(cells.len()),
+                "channel {number_of} has {}, and the header has {}",
+                counted(cells.len(), "step"),
                 grouped(steps)
             ));
         }

@@ -30,12 +30,11 @@ use super::folders::{self, Bad, Folder, Found, check_folders, kept_name, left_ou
 use super::format::Format;
 use super::limits::MIN_ROWS;
 use super::open::open_bytes;
-use super::quote::{grouped, once_through, shorten};
+use super::quote::{counted as counted_of, grouped, once_through, shorten};
 use super::reading::Reading;
 use super::spec::{DataSpec, FileSpec, Source};
 use super::task::{DataTask, Made};
 use super::together::Together;
-use crate::grouped::counted as counted_of;
 use crate::task::floor::most_frequent_share;
 use decode::Header;
 use equal::drawn;
@@ -165,8 +164,8 @@ fn packed(root: &Path, reading: &Reading) -> Result<(Pack, Vec<PathBuf>), Proble
     );
     contents.notes.extend(facts);
     contents.notes.push(format!(
-        "{} images to train on, {} to test on: {from}",
-        grouped(trained.len()),
+        "{} to train on, {} to test on: {from}",
+        counted_of(trained.len(), "image"),
         grouped(tested.len())
     ));
     let hidden = train.hidden + test.map_or(0, |(test, _)| test.hidden);
@@ -191,8 +190,8 @@ fn undivided(
 ) -> Result<(Sizes, Contents), Problem> {
     if images.len() < MIN_ROWS {
         return Err(Problem::Other(format!(
-            "has {} images, too few to train on some and test on others; it takes at least {MIN_ROWS}",
-            images.len()
+            "has {}, too few to train on some and test on others; it takes at least {MIN_ROWS}",
+            counted_of(images.len(), "image")
         )));
     }
     let found: Vec<Size> = images.iter().map(|image| image.header.size).collect();
@@ -301,8 +300,8 @@ fn check_parts(contents: &Contents) -> Result<(), Problem> {
     match contents.test.iter().all(|class| Some(class) == first) {
         false => Ok(()),
         true => Err(Problem::Other(format!(
-            "{} images are left to test on, and a score needs images of two classes",
-            contents.test.len()
+            "left to test on: {}, and a score needs images of two classes",
+            counted_of(contents.test.len(), "image")
         ))),
     }
 }
@@ -323,7 +322,7 @@ fn facts(
         by(sizes.image),
         match resized {
             0 => ", as all files have".to_string(),
-            resized => format!("; {} files had another size", grouped(resized)),
+            resized => format!("; {} had another size", counted_of(resized, "file")),
         },
         match cut {
             0 => String::new(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::super::error::Problem;
 use super::super::folders::{self, Bad, inside};
 use super::super::prediction::{ToPredict, Truth};
-use super::super::quote::grouped;
+use super::super::quote::{counted, grouped};
 use super::decode;
 use super::size::by;
 use super::task::Images;
@@ -36,18 +36,18 @@ pub(in super::super) fn to_predict(task: &Images, path: &Path) -> Result<ToPredi
     }
     if !bad.all.is_empty() {
         return Err(Problem::Other(format!(
-            "{} of {} files cannot be used: {}; take them away",
+            "{} of {} cannot be used: {}; take them away",
             grouped(bad.all.len()),
-            grouped(files.len()),
+            counted(files.len(), "file"),
             folders::first_of(&bad.all)
         )));
     }
     let mut notes = Vec::new();
     if resized > 0 {
         notes.push(format!(
-            "{} of {} images were brought to the {} pixels of the training{}",
+            "{} of {} brought to the {} pixels of the training{}",
             grouped(resized),
-            grouped(files.len()),
+            counted(files.len(), "image"),
             by([height, width]),
             match cut {
                 0 => String::new(),

@@ -25,7 +25,7 @@ pub(super) use task::{About, Series};
 
 use super::error::{Problem, refuse};
 use super::limits::MIN_SERIES;
-use super::quote::{column_called, grouped, shorten};
+use super::quote::{column_called, counted, grouped, shorten};
 use super::reading::Reading;
 use super::sheet::Form;
 use super::times::{as_positions, steps_of};
@@ -96,8 +96,8 @@ pub(super) fn read(
     let tested = task.test_lengths();
     let tested: Vec<String> = tested.iter().map(usize::to_string).collect();
     notes.push(format!(
-        "{} rows are predicted in the test, from windows of {} rows{}",
-        grouped(task.windows()),
+        "predicted in the test: {}, from windows of {} rows{}",
+        counted(task.windows(), "row"),
         tested.join(", "),
         match tested.len() {
             4 => "",
@@ -133,7 +133,8 @@ fn window(rows: usize, asked: Option<usize>) -> Result<usize, Problem> {
     let wrong = |reason: String| Err(Problem::Other(reason));
     if rows < MIN_SERIES {
         return wrong(format!(
-            "has {rows} rows, too few for a series: it takes at least {MIN_SERIES}"
+            "has {}, too few for a series: it takes at least {MIN_SERIES}",
+            counted(rows, "row")
         ));
     }
     let longest = rows / MOST_HELD_OUT - MIN_WINDOWS;

@@ -40,7 +40,9 @@ pub(in super::super) fn to_predict(
     let without = rows + usize::from(task.labels().is_empty()) - windows.len();
     if without > 0 {
         notes.push(format!(
-            "the first {without} rows have no prediction: the shortest window of the training has {shortest} rows"
+            "no prediction of the first {}: the shortest window of the training has {}",
+            counted(without, "row"),
+            counted(shortest, "row")
         ));
     }
     let last = |window: &Range<usize>| table.values[0][window.end - 1];

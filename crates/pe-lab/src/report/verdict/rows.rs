@@ -5,7 +5,7 @@ use crate::data::DataSpec;
 use crate::report::comparison::{Comparison, Headline, Part};
 use crate::report::data::{file_title, tested_file};
 use crate::report::summary::Summary;
-use crate::report::words::{fixed, list, range, spoken};
+use crate::report::words::{counted, fixed, list, range, spoken};
 use crate::stats::OtherRows;
 use crate::task::TestRows;
 
@@ -49,17 +49,18 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
 
 /// `All seeds are tested on the same 89 rows of reviews.csv`.
 fn tested_rows(summary: &Summary, data: &DataSpec, part: Part, tested: usize) -> String {
+    let rows = counted(tested, "row");
     match (part, data.folds) {
         (Part::Inside, None) => format!(
-            "All seeds are tested on the same {tested} rows of {}",
+            "All seeds are tested on the same {rows} of {}",
             tested_file(data)
         ),
         (Part::Inside, Some(folds)) => format!(
-            "Every seed is tested once on each of {tested} rows of {}, in {folds} parts",
+            "Every seed is tested once on each of {rows} of {}, in {folds} parts",
             file_title(data)
         ),
         (Part::Beyond, _) => format!(
-            "The same {tested} rows {}",
+            "The same {rows} {}",
             match summary.resolutions() {
                 true => "at other resolutions",
                 false => "beyond training",

@@ -176,7 +176,7 @@ fn folders_of_training_and_test_are_understood() {
     fs::rename(root.join("test/above"), root.join("test/aside")).unwrap();
     refused(&root).says("the class `aside` is only in test");
     fs::remove_dir_all(root.join("test/aside")).unwrap();
-    let said = "5 images are left to test on, and a score needs";
+    let said = "left to test on: 5 images, and a score needs";
     refused(&root).says(said);
 }
 

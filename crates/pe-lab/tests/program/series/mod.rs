@@ -61,7 +61,7 @@ fn a_forecast_is_scored_against_the_last_value() {
         "400 rows of a series",
         "the next number of `y`",
         "the first 320 rows to train on, in windows of 16 to 32; the last 80 are the test",
-        "32 rows are predicted in the test, from windows of 16, 32, 48 rows; the test is too short",
+        "predicted in the test: 32 rows, from windows of 16, 32, 48 rows; the test is too short",
         "the mean absolute error of repeating the last value",
     ]);
     let y: Vec<f64> = text
