@@ -47,7 +47,9 @@ fn summary(out: &Path) -> Value {
 fn an_easy_task_stops_before_the_limit_with_the_numbers_of_as_many_steps() {
     let folder = tempfile::tempdir().unwrap();
     let [first, again, fixed] = ["first", "again", "fixed"].map(|name| folder.path().join(name));
-    let (stdout, stderr) = run(EASY, "auto:100..1600", "--seeds 2", &first);
+    // A training of 100 steps is longer than this warm-up.
+    let warmup = |seeds: &str| format!("--warmup 50 --seeds {seeds}");
+    let (stdout, stderr) = run(EASY, "auto:100..1600", &warmup("2"), &first);
     stderr.says("majority until it has converged (100 to 1600 steps)");
     let found = results(&first);
     let taken: Vec<u64> = found.iter().map(steps).collect();
@@ -70,7 +72,7 @@ fn an_easy_task_stops_before_the_limit_with_the_numbers_of_as_many_steps() {
     csv.says(&format!("majority,none,1,{},flex", taken[0]));
 
     // A study of as many steps has the same numbers.
-    run(EASY, &taken[0].to_string(), "--seeds 1", &fixed);
+    run(EASY, &taken[0].to_string(), &warmup("1"), &fixed);
     let of_fixed = results(&fixed);
     assert_eq!(of_fixed[0]["outcome"], found[0]["outcome"]);
     assert!(of_fixed[0]["spec"]["auto_from"].is_null());
