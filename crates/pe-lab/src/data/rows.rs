@@ -403,7 +403,8 @@ impl Collector {
                 grouped(MAX_CHARACTERS)
             ));
         }
-        if self.asks_numbers() && label != UNLABELLED && numbers::finite(label).is_none() {
+        let is_open = self.labels_are == Labels::IfAny && label == UNLABELLED;
+        if self.asks_numbers() && !is_open && numbers::finite(label).is_none() {
             return Some(format!(
                 "the number to be predicted is {}, which is no number",
                 shorten(label)

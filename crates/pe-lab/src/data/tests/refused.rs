@@ -245,7 +245,7 @@ fn sequences_of_one_token_have_no_order() {
 
 #[test]
 fn a_text_that_says_too_little_is_refused() {
-    refused("a.txt", "ab ".repeat(666)).says("has 1998 characters … at least 2,000");
+    refused("a.txt", "ab ".repeat(666)).says("has 1,998 characters … at least 2,000");
     for text in ["a".repeat(3000), "ab".repeat(2000) + &"c".repeat(1000)] {
         refused("a.txt", text).says("nothing is left to guess … length 32");
     }
