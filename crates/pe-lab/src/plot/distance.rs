@@ -7,7 +7,7 @@ use super::text::{check_list, number};
 use crate::draw::colour::{MAX_DISTINCT, distinct, sequential};
 use crate::draw::{Axis, Curve, Lines, Rect, Side, Stroke, page};
 use crate::error::LabError;
-use crate::grouped::grouped;
+use crate::grouped::{counted, grouped};
 
 const WIDTH: i32 = 660;
 const HEIGHT: i32 = 300;
@@ -83,7 +83,7 @@ pub fn alibi(heads: usize, reach: usize) -> Result<String, LabError> {
     let curves: Vec<Curve> = slopes.iter().enumerate().map(curve).collect();
     draw(
         "Biases of ALiBi",
-        &format!("{heads} heads; added to the scores"),
+        &format!("{}; added to the scores", counted(heads, "head")),
         "bias",
         &curves,
         reach,

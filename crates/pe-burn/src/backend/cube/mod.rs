@@ -5,6 +5,7 @@
 
 mod angles;
 mod element;
+mod plan;
 mod rotation;
 mod rows;
 mod windows;

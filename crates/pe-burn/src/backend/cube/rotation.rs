@@ -13,50 +13,13 @@ use cubecl::std::FastDivmod;
 
 use super::angles::Angles;
 use super::element::{element, element_of_ids};
+use super::plan::Plan;
 use crate::layout::{Layout, Turn};
-
-/// What is known of a rotation when its kernel is compiled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Plan {
-    /// The number of columns that are read and written at a time.
-    vector: usize,
-    /// Half the number of rotated columns.
-    pairs: usize,
-    /// The number of columns behind them that are copied: none where the rotation is in place.
-    copied: usize,
-    interleaved: bool,
-    inverse: bool,
-    /// One row of angles, or one id of a row, per token serves the whole batch.
-    shared: bool,
-    /// For heads side by side, which lie together in memory: how many of them are rotated. The others are
-    /// copied, or left where they are.
-    first_heads: Option<usize>,
-}
-
-impl Plan {
-    /// Whether both columns of a pair are in one vector.
-    fn within(&self) -> bool {
-        self.interleaved && self.vector > 1
-    }
-
-    /// The number of vectors of a row whose thread rotates.
-    fn turned(&self) -> usize {
-        match self.within() {
-            true => 2 * self.pairs / self.vector,
-            false => self.pairs / self.vector,
-        }
-    }
-
-    /// The number of threads of a row.
-    fn threads(&self) -> usize {
-        self.turned() + self.copied / self.vector
-    }
-}
 
 /// Where the row of angles of a token starts.
 #[cube]
-fn start_of_row<I: Int>(
-    rows: &Tensor<f32>,
+fn start_of_row<I: Int, L: Size>(
+    rows: &Tensor<Vector<f32, L>>,
     ids: ComptimeOption<&Tensor<I>>,
     batch: usize,
     token: usize,
@@ -84,9 +47,9 @@ fn start_of_row<I: Int>(
 /// Rotates the columns of one thread.
 // Longer than a screen: one kernel, whose branches are chosen when it is compiled for the card.
 #[cube]
-fn turn_columns<E: Float, I: Int, N: Size>(
+fn turn_columns<E: Float, I: Int, N: Size, L: Size>(
     x: &Tensor<Vector<E, N>>,
-    rows: &Tensor<f32>,
+    rows: &Tensor<Vector<f32, L>>,
     ids: ComptimeOption<&Tensor<I>>,
     y: &mut Tensor<Vector<E, N>>,
     thread: usize,
@@ -95,6 +58,7 @@ fn turn_columns<E: Float, I: Int, N: Size>(
     #[comptime] plan: Plan,
 ) {
     let n = comptime!(plan.vector);
+    let (lanes, parts) = comptime!((plan.lanes(), plan.pairs_of_thread() / plan.lanes()));
     let (pairs, turned, threads) = comptime!((plan.pairs, plan.turned(), plan.threads()));
     let row = thread / threads;
     let column = thread % threads;
@@ -110,7 +74,8 @@ fn turn_columns<E: Float, I: Int, N: Size>(
     let turns = head < comptime!(plan.first_heads.unwrap_or(usize::MAX >> 33));
     let from = (batch * x.stride(0) + head * x.stride(1) + token * x.stride(2)) / n;
     let to = (batch * y.stride(0) + head * y.stride(1) + token * y.stride(2)) / n;
-    let angles = start_of_row::<I>(rows, ids, batch, token, comptime!(plan.shared));
+    let row = start_of_row::<I, L>(rows, ids, batch, token, comptime!(plan.shared));
+    let first_sine = row / lanes + column * parts;
     if !turns {
         if comptime!(plan.within()) {
             y[to + column] = x[from + column];
@@ -122,49 +87,46 @@ fn turn_columns<E: Float, I: Int, N: Size>(
             y[to + at] = x[from + at];
         }
     } else if column < turned {
-        if comptime!(plan.within()) {
-            let both = x[from + column];
-            let mut out = Vector::<E, N>::empty();
-            let first = angles + column * comptime!(n / 2);
-            #[unroll]
-            for i in 0..comptime!(n / 2) {
-                let a = f32::cast_from(both.extract(comptime!(2 * i)));
-                let b = f32::cast_from(both.extract(comptime!(2 * i + 1)));
-                let mut sin = rows[first + i];
-                let cos = rows[first + i + pairs];
-                if comptime!(plan.inverse) {
-                    sin = -sin;
-                }
-                out.insert(comptime!(2 * i), E::cast_from(a * cos - b * sin));
-                out.insert(comptime!(2 * i + 1), E::cast_from(a * sin + b * cos));
-            }
-            y[to + column] = out;
+        // The vectors with the first and with the second column of the pairs.
+        let mut at_a = column;
+        let mut at_b = column;
+        if comptime!(!plan.within() && plan.interleaved) {
+            at_a = 2 * column;
+            at_b = at_a + 1;
+        } else if comptime!(!plan.within()) {
+            at_b += comptime!(pairs / n);
+        }
+        let in_a = x[from + at_a];
+        let in_b = if comptime!(plan.within()) {
+            in_a
         } else {
-            // The columns of the first and of the second half of the pairs.
-            let mut at_a = column;
-            let mut at_b = column + comptime!(pairs / n);
-            if comptime!(plan.interleaved) {
-                at_a = 2 * column;
-                at_b = at_a + 1;
+            x[from + at_b]
+        };
+        let mut out_a = Vector::<E, N>::empty();
+        let mut out_b = Vector::<E, N>::empty();
+        #[unroll]
+        for part in 0..parts {
+            let mut sines = rows[first_sine + part];
+            let cosines = rows[first_sine + part + comptime!(pairs / lanes)];
+            if comptime!(plan.inverse) {
+                sines = -sines;
             }
-            let in_a = x[from + at_a];
-            let in_b = x[from + at_b];
-            let mut out_a = Vector::<E, N>::empty();
-            let mut out_b = Vector::<E, N>::empty();
-            let first = angles + column * n;
             #[unroll]
-            for i in 0..n {
+            for lane in 0..lanes {
+                let (sin, cos) = (sines.extract(lane), cosines.extract(lane));
+                let (i, j) = comptime!(plan.columns(part * lanes + lane));
                 let a = f32::cast_from(in_a.extract(i));
-                let b = f32::cast_from(in_b.extract(i));
-                let mut sin = rows[first + i];
-                let cos = rows[first + i + pairs];
-                if comptime!(plan.inverse) {
-                    sin = -sin;
-                }
+                let b = f32::cast_from(in_b.extract(j));
                 out_a.insert(i, E::cast_from(a * cos - b * sin));
-                out_b.insert(i, E::cast_from(a * sin + b * cos));
+                if comptime!(plan.within()) {
+                    out_a.insert(j, E::cast_from(a * sin + b * cos));
+                } else {
+                    out_b.insert(j, E::cast_from(a * sin + b * cos));
+                }
             }
-            y[to + at_a] = out_a;
+        }
+        y[to + at_a] = out_a;
+        if comptime!(!plan.within()) {
             y[to + at_b] = out_b;
         }
     } else {
@@ -174,9 +136,9 @@ fn turn_columns<E: Float, I: Int, N: Size>(
 }
 
 #[cube(launch_unchecked, address_type = "dynamic")]
-fn turn_one<E: Float, I: Int, N: Size>(
+fn turn_one<E: Float, I: Int, N: Size, L: Size>(
     x: &Tensor<Vector<E, N>>,
-    rows: &Tensor<f32>,
+    rows: &Tensor<Vector<f32, L>>,
     ids: ComptimeOption<&Tensor<I>>,
     y: &mut Tensor<Vector<E, N>>,
     threads: usize,
@@ -186,15 +148,15 @@ fn turn_one<E: Float, I: Int, N: Size>(
     #[define(E, I)] _dtypes: [ElemType; 2],
 ) {
     if ABSOLUTE_POS < threads {
-        turn_columns::<E, I, N>(x, rows, ids, y, ABSOLUTE_POS, heads, seq, plan);
+        turn_columns::<E, I, N, L>(x, rows, ids, y, ABSOLUTE_POS, heads, seq, plan);
     }
 }
 
 #[cube(launch_unchecked, address_type = "dynamic")]
-fn turn_both<E: Float, I: Int, N: Size>(
+fn turn_both<E: Float, I: Int, N: Size, L: Size>(
     q: &Tensor<Vector<E, N>>,
     k: &Tensor<Vector<E, N>>,
-    rows: &Tensor<f32>,
+    rows: &Tensor<Vector<f32, L>>,
     ids: ComptimeOption<&Tensor<I>>,
     turned_q: &mut Tensor<Vector<E, N>>,
     turned_k: &mut Tensor<Vector<E, N>>,
@@ -208,7 +170,7 @@ fn turn_both<E: Float, I: Int, N: Size>(
     #[define(E, I)] _dtypes: [ElemType; 2],
 ) {
     if ABSOLUTE_POS < threads_of_q {
-        turn_columns::<E, I, N>(
+        turn_columns::<E, I, N, L>(
             q,
             rows,
             ids,
@@ -220,7 +182,7 @@ fn turn_both<E: Float, I: Int, N: Size>(
         );
     } else if ABSOLUTE_POS < threads {
         let thread = ABSOLUTE_POS - threads_of_q;
-        turn_columns::<E, I, N>(k, rows, ids, turned_k, thread, heads_of_k, seq, plan_of_k);
+        turn_columns::<E, I, N, L>(k, rows, ids, turned_k, thread, heads_of_k, seq, plan_of_k);
     }
 }
 
@@ -326,6 +288,7 @@ impl Side {
                 cube_dim,
                 addresses,
                 plan.vector,
+                plan.lanes(),
                 self.x.into_tensor_arg(),
                 rows.table.into_tensor_arg(),
                 rows.ids.map(CubeTensor::into_tensor_arg).into(),
@@ -367,6 +330,15 @@ impl Rows {
         (Self { table, ids }, addresses.unwrap_or_default())
     }
 
+    /// The same, in rows that begin at a multiple of so many columns.
+    fn aligned_to(mut self, lanes: usize) -> Self {
+        let strides = &self.table.meta.strides()[..2];
+        if !strides.iter().all(|stride| stride.is_multiple_of(lanes)) {
+            self.table = into_contiguous(self.table);
+        }
+        self
+    }
+
     fn width(&self) -> usize {
         self.table.meta.shape()[2]
     }
@@ -392,6 +364,7 @@ pub(super) fn one(
     let plan = side.plan(&rows, vector, layout, turn);
     let [_, heads, _, _] = side.x.meta.shape().dims();
     let (y, output) = side.output(0);
+    let rows = rows.aligned_to(plan.lanes());
     side.launch(rows, addresses, output, heads, plan);
     y
 }
@@ -409,6 +382,7 @@ pub(super) fn both(
     let vector = q.vector(width, layout).min(k.vector(width, layout));
     let plan_of_q = q.plan(&rows, vector, layout, turn);
     let plan_of_k = k.plan(&rows, vector, layout, turn);
+    let rows = rows.aligned_to(plan_of_q.lanes());
     let threads_of_q = q.threads(&plan_of_q);
     let threads = threads_of_q + k.threads(&plan_of_k);
     let client = q.x.client.clone();
@@ -427,6 +401,7 @@ pub(super) fn both(
             cube_dim,
             addresses,
             vector,
+            plan_of_q.lanes(),
             q.x.into_tensor_arg(),
             k.x.into_tensor_arg(),
             rows.table.into_tensor_arg(),
@@ -476,6 +451,7 @@ pub(super) fn first_heads(
     };
     let [_, all, _, _] = side.x.meta.shape().dims();
     let heads = if side.in_place { heads } else { all };
+    let rows = rows.aligned_to(plan.lanes());
     side.launch(rows, addresses, output, heads, plan);
     y
 }

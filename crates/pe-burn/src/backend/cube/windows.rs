@@ -1,4 +1,4 @@
-//! Attention biases by distance, spread over all pairs of queries and keys: one thread per pair, and for the
+//! Attention biases by distance, spread over all pairs of queries and keys: one thread per vector of keys, and for the
 //! gradient one per distance. The lengths are arguments, so that no new length compiles a new kernel.
 
 use burn_cubecl::kernel::into_contiguous;
@@ -12,21 +12,28 @@ use cubecl::std::FastDivmod;
 use super::element::element;
 
 #[cube(launch_unchecked, address_type = "dynamic")]
-fn spread_over_pairs<E: Float>(
+fn spread_over_pairs<E: Float, N: Size>(
     strip: &Tensor<E>,
-    bias: &mut Tensor<E>,
-    pairs: usize,
+    bias: &mut Tensor<Vector<E, N>>,
+    vectors: usize,
     queries: FastDivmod<usize>,
-    keys: FastDivmod<usize>,
+    vectors_of_row: FastDivmod<usize>,
+    #[comptime] vector: usize,
     #[define(E)] _dtype: ElemType,
 ) {
-    if ABSOLUTE_POS >= pairs {
+    if ABSOLUTE_POS >= vectors {
         terminate!();
     }
-    let (rest, key) = keys.div_mod(ABSOLUTE_POS);
+    let (rest, keys) = vectors_of_row.div_mod(ABSOLUTE_POS);
     let (head, query) = queries.div_mod(rest);
-    let distance = bias.shape(2) - 1 - query + key;
-    bias[ABSOLUTE_POS] = strip[head * strip.shape(3) + distance];
+    let distance = bias.shape(2) - 1 - query + keys * vector;
+    let first = head * strip.shape(3) + distance;
+    let mut out = Vector::<E, N>::empty();
+    #[unroll]
+    for i in 0..vector {
+        out.insert(i, strip[first + i]);
+    }
+    bias[ABSOLUTE_POS] = out;
 }
 
 /// The sum over the pairs of a distance, in `f32`.
@@ -71,22 +78,26 @@ pub(super) fn spread(strip: CubeTensor, queries: usize, keys: usize) -> CubeTens
     let shape = [1, heads, queries, keys].into();
     let (client, device) = (strip.client.clone(), strip.device.clone());
     let bias = empty_device_contiguous_dtype(client.clone(), device, shape, strip.dtype);
-    let pairs = heads * queries * keys;
-    let dim = CubeDim::new(&client, pairs);
+    let sizes = client.io_optimized_vector_sizes(strip.dtype.size());
+    let vector = sizes.filter(|n| keys.is_multiple_of(*n)).max().unwrap_or(1);
+    let vectors = heads * queries * keys / vector;
+    let dim = CubeDim::new(&client, vectors);
     let dtype = element(strip.dtype);
-    // SAFETY: every thread writes the pair of its number, of which there are heads · queries · keys, and reads the element of its
-    // distance, of which a head of the strip has queries + keys − 1 (`Distances::spread`).
+    // SAFETY: every thread writes the vector of its number, of which there are heads · queries · keys / vector, and reads the elements
+    // of its distances, of which a head of the strip has queries + keys − 1 (`Distances::spread`).
     unsafe {
         spread_over_pairs::launch_unchecked(
             &client,
-            calculate_cube_count_elemwise(&client, pairs, dim),
+            calculate_cube_count_elemwise(&client, vectors, dim),
             dim,
             bias.required_address_type(),
+            vector,
             strip.into_tensor_arg(),
             bias.clone().into_tensor_arg(),
-            pairs,
+            vectors,
             queries,
-            keys,
+            keys / vector,
+            vector,
             dtype,
         );
     }

@@ -7,6 +7,7 @@ use crate::report::comparison::Part;
 use crate::report::costs::{CostSummary, Front};
 use crate::report::figure::Figure;
 use crate::report::summary::Summary;
+use crate::report::words::counted;
 
 const HEIGHT: i32 = 300;
 
@@ -58,9 +59,10 @@ fn chart(costs: &CostSummary, front: &Front, summary: &Summary) -> Result<Figure
         name.into(),
         format!("Score against cost {place}"),
         format!(
-            "Each scheme's mean score {place} against the time of a training step of {} sequences on `{}` at the \
+            "Each scheme's mean score {place} against the time of a training step of {} on `{}` at the \
              first length of the table. Times that differ by less than 5 % count as equal.",
-            costs.batch_size, costs.task
+            counted(costs.batch_size, "sequence"),
+            costs.task
         ),
         HEIGHT,
         &legend,

@@ -81,7 +81,7 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> String {
 fn among_low(summary: &Summary, headline: &Headline) -> String {
     if let (true, Some(leader)) = (headline.best, headline.order.first()) {
         let leader = spoken(leader);
-        return format!(" The tests find {leader} best all the same, among scores so low.");
+        return format!(" Among these low scores the tests still find {leader} best.");
     }
     let pairs = summary.comparisons.iter();
     let proven = pairs.filter(|pair| pair.part == headline.part && pair.finding == Finding::Proven);
@@ -91,7 +91,7 @@ fn among_low(summary: &Summary, headline: &Headline) -> String {
     match names.is_empty() {
         true => String::new(),
         false => format!(
-            " Proven all the same, among scores so low: {}.",
+            " Among these low scores it is still proven: {}.",
             list(&names)
         ),
     }

@@ -92,7 +92,7 @@ fn one_sentence_says_which_scheme_is_best_and_how_sure_that_is() {
         (
             vec![("a", &[0.041, 0.040, 0.042]), ("b", &[0.001, 0.0, 0.002])],
             "no scheme is clearly above the floor on mine (that takes a score of 0.05).",
-            "0.05). The tests find a best all the same, among scores so low.",
+            "0.05). Among these low scores the tests still find a best.",
         ),
         (
             vec![
@@ -101,7 +101,7 @@ fn one_sentence_says_which_scheme_is_best_and_how_sure_that_is() {
                 ("c", &[0.001, 0.0, 0.002]),
             ],
             "no scheme is clearly above the floor on mine (that takes a score of 0.05).",
-            "Proven all the same, among scores so low: a above c (+0.04) and b above c (+0.04).",
+            "Among these low scores it is still proven: a above c (+0.04) and b above c (+0.04).",
         ),
         (
             vec![("a", &[1.0; 5]), ("b", &[1.0; 5])],

@@ -171,7 +171,7 @@ pub fn numbers(values: &Values) -> Result<Numbers, Refusal> {
     let rope = config.clone().with_max_len(1).try_init(&Device::flex())?;
     let wavelengths = spectrum.wavelengths();
     let (count, span) = (wavelengths.len(), span(&wavelengths));
-    facts.push(format!("{count} pairs of columns turn, {span}."));
+    facts.push(format!("Pairs of columns that turn: {count}, {span}."));
     Ok(Numbers {
         facts,
         code: code(values, &config),

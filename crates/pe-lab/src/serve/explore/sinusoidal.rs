@@ -151,7 +151,7 @@ pub fn numbers(values: &Values) -> Result<Numbers, Refusal> {
     let similarity = similarity.collect::<Result<_, _>>()?;
     let wavelengths = spectrum.wavelengths();
     let (count, span) = (wavelengths.len(), span(&wavelengths));
-    let mut facts = vec![format!("{count} pairs of columns, {span}.")];
+    let mut facts = vec![format!("Pairs of columns: {count}, {span}.")];
     if spectrum.offset() > 0 {
         facts.push(format!(
             "The first token has the row {} of the table.",
