@@ -53,6 +53,12 @@ pub(super) fn or_one(deviation: f64) -> f64 {
     }
 }
 
+/// Which is the largest of those numbers that are not held: one may have moved the mean so far that no other is held either.
+pub(super) fn largest_not_held(numbers: &[f64], is_held: impl Fn(f64) -> bool) -> Option<usize> {
+    let not_held = (0..numbers.len()).filter(|at| !is_held(numbers[*at]));
+    not_held.max_by(|a, b| numbers[*a].abs().total_cmp(&numbers[*b].abs()))
+}
+
 /// What a number is that `f32` does not hold once it is divided by `by`, the deviation in training, or 1 without one.
 pub(super) fn beyond_f32(by: f64) -> String {
     let once = match by == 1.0 {

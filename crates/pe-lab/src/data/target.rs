@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::error::Problem;
-use super::numbers::{beyond_f32, standard};
+use super::numbers::{beyond_f32, largest_not_held, standard};
 use super::quote::shorten;
 use super::rows::Rows;
 use crate::task::rounded;
@@ -48,12 +48,9 @@ impl Target {
         }
     }
 
-    /// The largest of those numbers that `f32` does not hold once they are standardized: it may have moved the mean so far that
-    /// no other is held either.
+    /// The largest of those numbers that `f32` does not hold once they are standardized.
     pub fn too_large(&self, values: &[f64]) -> Option<usize> {
-        let is_held = |at: &usize| self.standardized(values[*at]).is_finite();
-        let not_held = (0..values.len()).filter(|at| !is_held(at));
-        not_held.max_by(|a, b| values[*a].abs().total_cmp(&values[*b].abs()))
+        largest_not_held(values, |value| self.standardized(value).is_finite())
     }
 
     /// A number as a model is to say it.

@@ -276,6 +276,7 @@ impl Side {
         let threads = batch * heads * seq * plan.threads();
         let client = self.x.client.clone();
         let cube_dim = CubeDim::new(&client, threads);
+        let rows = rows.aligned_to(plan.lanes());
         let dtypes = [element(self.x.dtype), rows.type_of_ids()];
         // SAFETY: a thread reads and writes one vector of columns, or the two of its pairs, of one of batch · heads · seq rows,
         // and no other thread does. The columns are inside the `d_head` of a row, as the width of the angles is at most that;
@@ -364,7 +365,6 @@ pub(super) fn one(
     let plan = side.plan(&rows, vector, layout, turn);
     let [_, heads, _, _] = side.x.meta.shape().dims();
     let (y, output) = side.output(0);
-    let rows = rows.aligned_to(plan.lanes());
     side.launch(rows, addresses, output, heads, plan);
     y
 }
@@ -451,7 +451,6 @@ pub(super) fn first_heads(
     };
     let [_, all, _, _] = side.x.meta.shape().dims();
     let heads = if side.in_place { heads } else { all };
-    let rows = rows.aligned_to(plan.lanes());
     side.launch(rows, addresses, output, heads, plan);
     y
 }

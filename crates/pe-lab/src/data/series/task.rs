@@ -5,7 +5,7 @@ use std::ops::{Range, RangeInclusive};
 use serde::{Deserialize, Serialize};
 
 use super::super::limits::NAME;
-use super::super::numbers::{beyond_f32, or_one, standard};
+use super::super::numbers::{beyond_f32, largest_not_held, or_one, standard};
 use super::super::prediction::open_answer;
 use super::super::quote::{grouped, shorten};
 use super::super::times::{middle, steps_of};
@@ -199,11 +199,7 @@ impl Series {
                 let scaled = from.map(|from| ((number - from) / deviation) as f32);
                 scaled.iter().all(|scaled| scaled.is_finite())
             };
-            // One of them may keep all others from being held, so the largest is named.
-            let worst = (0..numbers.len())
-                .filter(|row| !is_held(numbers[*row]))
-                .max_by(|a, b| numbers[*a].abs().total_cmp(&numbers[*b].abs()));
-            if let Some(row) = worst {
+            if let Some(row) = largest_not_held(numbers, is_held) {
                 return Err(format!(
                     "row {}: {} is {:e}, {}",
                     grouped(row + 1),
