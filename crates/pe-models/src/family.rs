@@ -43,6 +43,8 @@ pub(super) struct Family {
     /// The name of the base in the file, where that is another; where there are parameters, that of one that replaces
     /// theirs.
     pub base_field: Option<&'static str>,
+    /// The field of the rotated share, where it has another name.
+    pub share_field: Option<&'static str>,
     /// Whether the name of a scaling in a group for a kind of layer is `rope_type` alone, and the older `type` is passed over.
     pub newer_names: bool,
     /// Fields that the code of the type reads and that are not read here: a file that has one is refused.
@@ -376,6 +378,7 @@ pub(super) const fn family(name: &'static str, layout: Layout, sizes: [usize; 4]
         places: Places::Row,
         opposite: false,
         base_field: None,
+        share_field: None,
         newer_names: false,
         unread: &[],
     }
@@ -401,9 +404,10 @@ impl Family {
 
     /// The name of the rotated share in the file.
     pub fn share_name(&self) -> &'static str {
-        match self.is_neox {
-            true => "rotary_pct",
-            false => "partial_rotary_factor",
+        match self.share_field {
+            Some(name) => name,
+            None if self.is_neox => "rotary_pct",
+            None => "partial_rotary_factor",
         }
     }
 
@@ -443,6 +447,7 @@ setters! {
     neox() => is_neox: true;
     opposite() => opposite: true;
     base_field(name: &'static str) => base_field: Some(name);
+    share_field(name: &'static str) => share_field: Some(name);
     places(places: Places) => places: places;
     interleave_flag() => interleave_flag: true;
     base(base: f64) => base: base;

@@ -61,7 +61,7 @@ fn environment() -> Environment<'static> {
     });
     page.add_filter("value", |seed: Value| {
         let of = |name| seed.get_attr(name).ok().filter(|of| !of.is_undefined());
-        ["accuracy", "bits", "error", "score"]
+        ["accuracy", "exact_match", "bits", "error", "score"]
             .into_iter()
             .find_map(of)
     });
@@ -111,4 +111,29 @@ fn value(json: serde_json::Value) -> Value {
 /// A number without decimals, with a narrow space between its thousands.
 fn thousands(number: f64) -> String {
     grouped(number.round().max(0.0) as usize, '\u{202f}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::Score;
+
+    #[test]
+    fn a_seed_shows_its_score_in_every_measure() {
+        for score in [
+            Score::Accuracy(0.25),
+            Score::ExactMatch(0.25),
+            Score::Bits(0.25),
+            Score::Error(0.25),
+            Score::Given(0.25),
+        ] {
+            let seed = serde_json::to_value(score).unwrap();
+            let shown = render(
+                "seed",
+                "{{ seed | value | fixed(3) }}",
+                serde_json::json!({"seed": seed}),
+            );
+            assert_eq!(shown.unwrap(), "0.250", "{score:?}");
+        }
+    }
 }

@@ -50,7 +50,7 @@ fn minimax_rotates_as_many_columns_as_its_file_says() {
 
 /// The fields of nomic-embed-text-v2-moe.
 #[test]
-fn nomic_bert_has_the_base_of_its_file() {
+fn nomic_bert_has_the_base_and_the_share_of_its_file() {
     let of = |base: serde_json::Value| {
         let mut file = json!({"model_type": "nomic_bert", "n_embd": 768, "n_head": 12, "n_layer": 12,
             "n_positions": 2048, "rotary_emb_fraction": 1.0, "rotary_emb_interleaved": false,
@@ -58,10 +58,14 @@ fn nomic_bert_has_the_base_of_its_file() {
         file.as_object_mut()
             .unwrap()
             .append(&mut base.as_object().unwrap().clone());
-        model(file).rotary().map(|rotary| rotary.base)
+        model(file)
+            .rotary()
+            .map(|rotary| (rotary.base, rotary.rotary_dim))
     };
-    assert_eq!(of(json!({"rotary_emb_base": 10_000.0})).unwrap(), 1e4);
-    assert_eq!(of(json!({})).unwrap(), 1e3);
+    assert_eq!(of(json!({"rotary_emb_base": 10_000.0})).unwrap(), (1e4, 64));
+    assert_eq!(of(json!({})).unwrap(), (1e3, 64));
+    let half = of(json!({"rotary_emb_fraction": 0.5})).unwrap();
+    assert_eq!(half, (1e3, 32));
     for (field, value) in [
         ("rotary_scaling_factor", json!(2)),
         ("rotary_emb_interleaved", json!(true)),
