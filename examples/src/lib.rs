@@ -2,11 +2,7 @@
 //!
 //! | run | to see |
 //! |---|---|
-//! | `cargo run --release -p pe-examples --example drop_in` | a positional encoding in front of Burn's own `TransformerEncoder` |
-//! | `… --example positions` | offsets, left padding, packing and explicit ids |
-//! | `… --example spectrum` | what the encoding is made of: wavelengths, similarity, shifts |
-//! | `… --example attention` | a layer with a cache that takes every scheme |
-//! | `… --example adopting` | positions by hand, and the lines in place of them, by kind of layer |
+//! | `cargo run --release -p pe-examples --example adopting` | positions by hand, and the lines in place of them, by kind of layer |
 //! | `… --example decoder [folder]` | a Llama, Mistral, Qwen, SmolLM3, Gemma or Phi-3 from Hugging Face, with a cache |
 //! | `… --example gpt_decoder [folder]` | a GPT-NeoX, GPT-J or BLOOM from Hugging Face, with a cache |
 //! | `… --example hf_encoder [folder]` | a BERT, RoBERTa, DeBERTa, ModernBERT or the encoder of T5 from Hugging Face |
@@ -18,6 +14,9 @@
 //! | `… --example vit_resize` | a vision transformer's table from 14×14 to 16×20 patches |
 //! | `… --example word_and_position` | cosines of two words, of their positions and of both, in trained embeddings |
 //! | `… --example tiny_encoder` | none, sinusoidal and learned trained side by side, in one file |
+//!
+//! Those that need nothing but `pe-burn` are in its own folder, and on docs.rs with it: `cargo run --release -p pe-burn --example drop_in`, and
+//! `positions`, `spectrum` and `attention`.
 
 mod generate;
 mod weights;
