@@ -209,14 +209,16 @@ impl DataTask {
                 )
             }
             Made::Series(task) => {
-                let (about, numbers) = task.own();
-                let columns = numbers.columns.iter().map(Vec::as_slice).collect();
+                let table = task.table();
+                let columns = table.values.iter().map(Vec::as_slice).collect();
                 let mut parts = vec![Numbers::real("values", columns)];
-                let times = numbers.times;
-                parts.extend(times.map(|times| Numbers::real("times", vec![times])));
-                let classes = numbers.classes;
-                parts.extend(classes.map(|classes| Numbers::indices("classes", classes)));
-                (About::Series(about), parts)
+                if let Some(times) = &table.times {
+                    parts.push(Numbers::real("times", vec![times]));
+                }
+                if let series::Target::Classes { of_rows, .. } = &table.to_predict {
+                    parts.push(Numbers::indices("classes", of_rows));
+                }
+                (About::Series(task.described()), parts)
             }
             Made::Images(_) => return Err(io::ErrorKind::Unsupported.into()),
         })
@@ -398,7 +400,6 @@ impl Prepared {
         Ok(lengths.into_iter().map(of).collect())
     }
 
-    /// The task of this name, of rows.
     fn rows(
         mut self,
         labels: Vec<String>,

@@ -21,6 +21,7 @@ mod time;
 pub use co2::co2;
 pub(super) use long::{channels_of, read as read_long};
 pub(super) use predict::to_predict;
+pub(super) use table::Target;
 pub(super) use task::{About, Series};
 
 use super::error::{Problem, refuse};
@@ -29,7 +30,7 @@ use super::quote::{column_called, counted, grouped, shorten};
 use super::reading::Reading;
 use super::sheet::Form;
 use super::times::{as_positions, steps_of};
-use table::{How, Table, Target};
+use table::{How, Table};
 
 use crate::grouped::first_of;
 use crate::task::{Task, rounded};
@@ -149,7 +150,6 @@ fn window(rows: usize, asked: Option<usize>) -> Result<usize, Problem> {
     }
 }
 
-/// What was found, in lines for a person.
 fn describe(table: &Table, how: &How, to_train: usize, window: usize) -> Vec<String> {
     let rows = table.rows();
     let named = table.columns.iter().map(|name| column_called(name));
@@ -221,7 +221,6 @@ fn only_in_test(table: &Table, to_train: usize) -> Result<Option<String>, Proble
     }
 }
 
-/// The lines that are no rows, if there are any.
 fn left_out(table: &Table, how: &How) -> Option<String> {
     (how.left_out.bad_count > 0).then(|| {
         format!(
