@@ -95,9 +95,7 @@ impl Together {
             contradictory: is_contradictory.values().filter(|of| **of).count(),
         }
     }
-}
 
-impl Together {
     /// How many groups there are, and how many of them were joined.
     pub fn groups_in_words(&self, data: &Rows) -> String {
         let groups = counted(self.units.len(), "group");
