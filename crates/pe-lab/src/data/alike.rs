@@ -97,7 +97,6 @@ fn timed(data: &Rows) -> Option<Vec<Vec<u32>>> {
     Some(rows.collect())
 }
 
-/// How many tokens of a row of this length may differ.
 fn most_different(length: usize) -> usize {
     (length / OF_TOKENS).max(1)
 }
@@ -150,7 +149,6 @@ fn near<'a>(rows: &[Vec<u32>], others: impl Iterator<Item = &'a [u32]>) -> Vec<b
     is_near
 }
 
-/// Whether two rows are nearly the same.
 fn is_nearly(row: &[u32], other: &[u32]) -> bool {
     let (short, long) = match row.len() <= other.len() {
         true => (row, other),

@@ -132,7 +132,6 @@ struct Cases {
     lower: bool,
 }
 
-/// A record that is being read.
 struct Record<'a> {
     line: usize,
     header: &'a str,
@@ -172,7 +171,6 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Adds a line of the sequence.
     fn add(&mut self, line: usize, text: &str, seen: &mut Cases) {
         let is_letter = |c: char| c.is_ascii_alphabetic() || "*-.".contains(c);
         let is = "no letter of a sequence, nor `*`, `-` or `.`";

@@ -16,7 +16,6 @@ const MAX_DEPTH: usize = 8;
 /// Files that file managers leave behind.
 const LEFT_BEHIND: [&str; 2] = ["thumbs.db", "desktop.ini"];
 
-/// The files of a folder, by class.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     /// The names of the classes, sorted.
@@ -27,7 +26,6 @@ pub(super) struct Found {
     pub hidden: usize,
 }
 
-/// What a folder holds.
 #[derive(Debug)]
 pub(super) struct Folder {
     /// The files to train on, or all of them.
@@ -195,7 +193,6 @@ impl<'a> Bad<'a> {
         tried.map_err(keep).ok()
     }
 
-    /// Checks that no more are bad than may be.
     pub fn check(&self) -> Result<(), Problem> {
         match self.all.len() > self.allowed {
             false => Ok(()),
@@ -282,7 +279,6 @@ pub(super) fn files(root: &Path) -> Result<(Vec<PathBuf>, usize), Problem> {
     Ok((files, hidden))
 }
 
-/// All files inside a folder.
 fn walk(
     folder: &Path,
     depth: usize,

@@ -78,7 +78,6 @@ pub(super) fn list(names: &[String]) -> String {
     first_of(names.iter().map(|name| column_called(name)), NAMED)
 }
 
-/// The lines below the first one.
 struct Below {
     columns: Vec<Column>,
     rows: usize,

@@ -244,7 +244,6 @@ fn explain(error: &serde_json::Error, line: &str, example: &str) -> String {
     )
 }
 
-/// The keys that are read.
 #[derive(Clone, Copy)]
 struct Keys<'a> {
     label: &'a str,
@@ -386,7 +385,6 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// What was found on a line.
 #[derive(Default)]
 struct Found {
     label: Option<String>,

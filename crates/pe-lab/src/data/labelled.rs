@@ -77,7 +77,6 @@ pub(super) struct Labelled {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Division {
-    /// The name of the task.
     pub name: String,
     /// The size of the vocabulary without BOS and EOS, which come after it.
     words: usize,
@@ -225,7 +224,6 @@ impl Labelled {
         &self.sequences
     }
 
-    /// The rows that are tested.
     #[cfg(test)]
     pub fn tested_rows(&self) -> Vec<usize> {
         self.bins().flat_map(|bin| &bin.rows).copied().collect()
@@ -252,10 +250,6 @@ impl Labelled {
     }
 
     /// A sequence as the model reads it: BOS, the numbers of its words, EOS.
-    ///
-    /// # Errors
-    ///
-    /// Where tokens are numbers, with what is wrong with one.
     pub fn encode(&self, words: &[&str]) -> Result<Input, String> {
         match &self.measured {
             Some(measured) => measured.input_of(words),

@@ -84,10 +84,6 @@ impl MaskedText {
     }
 
     /// The task of characters that were read before, `known` of them in the vocabulary.
-    ///
-    /// # Errors
-    ///
-    /// With the reason why they are none.
     pub fn prepared(characters: Stream, known: usize, file: &str) -> Result<Self, &'static str> {
         let count = characters.len();
         if count < MIN_CHARACTERS || !(1..=MAX_ALPHABET).contains(&known) {
@@ -114,7 +110,6 @@ impl MaskedText {
         (&self.characters, self.known)
     }
 
-    /// The number of characters held out.
     fn held_out(&self) -> usize {
         self.characters.len() - self.train
     }

@@ -126,7 +126,6 @@ impl Times {
         &self.since[row]
     }
 
-    /// The rows in their order.
     pub fn rows(&self) -> impl Iterator<Item = &[f64]> {
         self.since.iter().map(Vec::as_slice)
     }
@@ -204,10 +203,6 @@ pub(super) struct Unit {
 
 impl Unit {
     /// That of these rows to train on.
-    ///
-    /// # Errors
-    ///
-    /// That of [`check`](Self::check).
     pub fn of(times: &Times, train: &[usize]) -> Result<Self, Problem> {
         let unit = Self {
             step: middle(&steps_of(train.iter().map(|row| times.row(*row)))),

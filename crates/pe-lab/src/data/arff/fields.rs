@@ -67,10 +67,6 @@ fn quoted<'a>(rest: &'a str, line: &str) -> Result<(String, &'a str), String> {
 }
 
 /// A name at the beginning of a text, perhaps in quotes, and what stands behind it.
-///
-/// # Errors
-///
-/// With a quote that is not closed.
 pub(super) fn name(text: &str) -> Result<(String, &str), String> {
     let text = text.trim_start();
     if text.starts_with(QUOTES) {

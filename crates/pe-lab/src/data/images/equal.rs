@@ -7,7 +7,6 @@ use super::super::quote::{grouped, shorten};
 use super::super::split::in_a_fifth;
 use super::super::together::Together;
 
-/// What is said of equal images.
 pub fn notes(equal: &Together, trained: &[usize], tested: &[usize]) -> Vec<String> {
     let unit = |image: &usize| equal.of_row[*image];
     let known: HashSet<usize> = trained.iter().map(unit).collect();

@@ -19,7 +19,6 @@ const MAGIC: &[u8] = b"pe-lab images 1\n";
 /// read again.
 const MAX_PIXELS: u64 = MAX_BYTES - (16 << 20);
 
-/// What a file says of its images.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Contents {
@@ -40,7 +39,6 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// How many numbers a pixel has.
     pub fn channels(&self) -> usize {
         if self.coloured { 3 } else { 1 }
     }

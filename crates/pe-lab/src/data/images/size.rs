@@ -25,7 +25,6 @@ pub(super) type Size = [usize; 2];
 pub(super) struct Sizes {
     /// Height and width of an image: multiples of the patch.
     pub image: Size,
-    /// The side of a patch.
     pub patch: usize,
 }
 

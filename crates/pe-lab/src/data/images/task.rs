@@ -56,7 +56,6 @@ impl Images {
         }
     }
 
-    /// The names of the classes.
     pub fn labels(&self) -> &[String] {
         &self.contents().labels
     }

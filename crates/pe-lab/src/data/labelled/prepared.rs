@@ -9,10 +9,6 @@ use crate::data::sequences::Sequences;
 
 impl Labelled {
     /// The task of parts that were read from a file.
-    ///
-    /// # Errors
-    ///
-    /// With the reason why they do not belong together.
     pub fn prepared(
         sequences: Arc<Sequences>,
         labels: Vec<String>,

@@ -114,10 +114,6 @@ pub(in super::super) fn read(
 }
 
 /// The names of the columns of the channels.
-///
-/// # Errors
-///
-/// Those of [`read`].
 pub(in super::super) fn channels_of(
     text: &str,
     reading: &Reading,
@@ -246,7 +242,6 @@ fn channels(
     }
 }
 
-/// A series that is being read.
 #[derive(Default)]
 struct Series {
     line: usize,

@@ -29,7 +29,6 @@ fn held_out(split: &Split) -> Vec<usize> {
     rows
 }
 
-/// The rows of all bins.
 fn all_of(bins: &[Bin]) -> Vec<usize> {
     bins.iter().flat_map(|bin| bin.rows.clone()).collect()
 }
