@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use super::class_table::ClassTable;
 use super::error::{Problem, refuse};
-use super::format::{Format, delimiter, is_columnar, is_json_lines, is_text_by_flag};
+use super::format::{Format, is_columnar, is_json_lines, is_text_by_flag};
 use super::limits::MAX_BYTES;
 use super::reading::{Reading, TokenKind};
 use super::records::check_lines;
@@ -197,15 +197,16 @@ pub(super) fn rows_of(
 ) -> Result<Vec<String>, Problem> {
     // Tables and long ones check their lines where they find their columns.
     let lines = || check_lines(text).map(|()| text);
+    let form = Form::of(path, text);
     let mut notes = match format {
         Format::Csv | Format::JsonLines if rows.reading.id.is_some() => {
-            read_long(text, Form::of(path, text), rows)?
+            read_long(text, form, rows)?
         }
         Format::JsonLines => jsonl::read(lines()?, rows)?,
         Format::Ts => ts::read(lines()?, rows)?,
         Format::Arff => arff::read(lines()?, rows)?,
         Format::Fasta => fasta::read(lines()?, rows)?,
-        _ => csv::read(text, delimiter(path), rows)?,
+        _ => csv::read(text, form, rows)?,
     };
     notes.extend(rows.end_file()?);
     Ok(notes)

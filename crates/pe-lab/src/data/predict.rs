@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::class_table::ClassTable;
 use super::csv;
 use super::error::{DataError, Problem, of};
-use super::format::{Format, delimiter};
+use super::format::Format;
 use super::labelled::Labelled;
 use super::labels::{Labels, UNLABELLED};
 use super::numbers::finite;
@@ -84,52 +84,41 @@ impl DataTask {
     /// How the rows of another file are read: from the columns of the same names.
     fn reading_of_others(&self) -> Result<Reading, Problem> {
         let file = &self.source.file;
-        let own = Reading {
+        let text = |reading: &Reading| {
+            let (_, _, text) = open(&self.source.entry(file), reading)?;
+            let form = Form::of(file, &text);
+            Ok::<_, Problem>((text, form))
+        };
+        let mut reading = Reading {
             skip_bad: 0,
             ..self.spec.reading.clone()
         };
-        // Groups say how a study divides its rows; to predict, nothing is divided.
-        let reading = Reading {
-            group: None,
-            ..own.clone()
-        };
         match self.spec.format {
             Format::Csv | Format::JsonLines if reading.id.is_some() => {
-                let (_, _, text) = open(&self.source.entry(file), &own)?;
-                let columns = series::channels_of(&text, &own, Form::of(file, &text))?;
-                Ok(Reading {
-                    columns: Some(columns),
-                    ..reading
-                })
+                let (text, form) = text(&reading)?;
+                reading.columns = Some(series::channels_of(&text, &reading, form)?);
             }
             Format::Csv => {
-                let (_, _, text) = open(&self.source.entry(file), &own)?;
-                let (columns, kind) = csv::token_columns(&text, &own, delimiter(file))?;
-                Ok(Reading {
-                    text: None,
-                    columns: Some(columns),
-                    tokens: Some(kind),
-                    ..reading
-                })
+                let (text, form) = text(&reading)?;
+                let (columns, kind) = csv::token_columns(&text, &reading, form)?;
+                reading.text = None;
+                reading.columns = Some(columns);
+                reading.tokens = Some(kind);
             }
             // The file alone may not tell what its lists hold.
             Format::JsonLines => {
-                let kind = match &self.made {
-                    Made::Rows(tasks) if tasks[0].measured().is_some() => TokenKind::Numbers,
-                    _ => reading.tokens.unwrap_or(TokenKind::Words),
+                reading.tokens = match &self.made {
+                    Made::Rows(tasks) if tasks[0].measured().is_some() => Some(TokenKind::Numbers),
+                    _ => reading.tokens.or(Some(TokenKind::Words)),
                 };
-                Ok(Reading {
-                    tokens: Some(kind),
-                    ..reading
-                })
             }
             // Tables and JSON lines of such sequences are read letter by letter too.
-            Format::Fasta => Ok(Reading {
-                tokens: Some(TokenKind::Characters),
-                ..reading
-            }),
-            _ => Ok(reading),
+            Format::Fasta => reading.tokens = Some(TokenKind::Characters),
+            _ => {}
         }
+        // Groups say how a study divides its rows; to predict, nothing is divided.
+        reading.group = None;
+        Ok(reading)
     }
 }
 
