@@ -32,7 +32,7 @@ use super::limits::MIN_ROWS;
 use super::open::open_bytes;
 use super::quote::{counted as counted_of, grouped, once_through, shorten};
 use super::reading::Reading;
-use super::spec::{DataSpec, FileSpec, Source};
+use super::spec::{DataSpec, FileSpec, Source, name_of};
 use super::task::{DataTask, Made};
 use super::together::Together;
 use crate::task::floor::most_frequent_share;
@@ -75,7 +75,7 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
         false => {
             let pack = Pack::parse(open_bytes(&source.entry(&source.file))?)?;
             check(&pack.contents, reading)?;
-            let file = FileSpec::of(&source.file, &[]).file;
+            let file = name_of(&source.file);
             (pack, file, vec![source.file.clone()])
         }
     };
@@ -226,7 +226,6 @@ struct Decoded {
     pixels: Vec<u8>,
 }
 
-/// Every image at the size of the training.
 fn decoded(
     images: Vec<Image>,
     contents: &Contents,
