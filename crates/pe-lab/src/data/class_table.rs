@@ -127,7 +127,7 @@ fn id_and_class(record: &StringRecord, place: Place) -> Result<(&str, &str), Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::testing::rows;
+    use crate::data::testing::{Says, rows};
 
     fn table(text: &str) -> Result<ClassTable, String> {
         ClassTable::read("classes.tsv".into(), text).map_err(|error| error.to_string())
@@ -174,8 +174,7 @@ mod tests {
             a,x⏎b,"y⏎c,z⏎ | line 2: a double quote is not closed, so that the row goes on to line 3
             "#,
         ) {
-            let said = table(text).unwrap_err();
-            assert!(said.contains(what), "{what}\n{said}");
+            table(text).unwrap_err().says(what);
         }
     }
 }

@@ -51,12 +51,11 @@ pub(super) fn folder(root: &Path) -> Result<Folder, Problem> {
             notes: Vec::new(),
         });
     }
-    let parts = ["test", "val"].into_iter().filter(|name| is(name));
-    let parts: Vec<&'static str> = parts.collect();
+    let test = ["test", "val"].into_iter().find(|name| is(name));
     let mut notes = Vec::new();
     for entry in sorted(root)? {
         let name = name_of(&entry);
-        if name == "train" || parts.first() == Some(&name.as_str()) {
+        if name == "train" || test == Some(name.as_str()) {
             continue;
         }
         notes.push(format!(
@@ -64,9 +63,9 @@ pub(super) fn folder(root: &Path) -> Result<Folder, Problem> {
             shorten(&name)
         ));
     }
-    let test = match parts.first() {
+    let test = match test {
         None => None,
-        Some(name) => Some((classes(&root.join(name), "")?, *name)),
+        Some(name) => Some((classes(&root.join(name), "")?, name)),
     };
     let advice = "; a folder called train is taken for what is trained on, so give a class of this name another one";
     Ok(Folder {

@@ -337,19 +337,20 @@ impl<'a> Keys<'a> {
         if kind == TokenKind::Numbers {
             return None;
         }
-        let null = |(key, sequence): &(String, Sequence)| {
-            match sequence {
-            Sequence::List(list) => list.null.map(|number| {
-                format!(
-                    "token {number} of {} is null, expected a token: a string or a number (where all tokens of all lines are \
-                     numbers, null is one that is missing)",
-                    shorten(key)
-                )
-            }),
-            Sequence::Text(_) => None,
-        }
-        };
-        found.sequences.iter().find_map(null)
+        let null = found
+            .sequences
+            .iter()
+            .find_map(|(key, sequence)| match sequence {
+                Sequence::List(list) => Some((key, list.null?)),
+                Sequence::Text(_) => None,
+            });
+        null.map(|(key, number)| {
+            format!(
+                "token {number} of {} is null, expected a token: a string or a number (where all tokens of all lines are \
+                 numbers, null is one that is missing)",
+                shorten(key)
+            )
+        })
     }
 
     /// What the tokens of all lines are: numbers, as the cells of a table, if all of them are in lists, each is a number or

@@ -387,12 +387,6 @@ impl Reading {
         found.or_else(|| self.objective_of_text()).or_else(tokens)
     }
 
-    pub(super) fn not_about_series(&self) -> Option<&'static str> {
-        self.first(
-            "--label --text --group --tokens --no-beyond --causal --objective --train-length",
-        )
-    }
-
     /// The first setting that whole series, whose rows have an id, have no use for.
     fn not_about_whole_series(&self) -> Option<&'static str> {
         match self.tokens {

@@ -11,7 +11,6 @@
 use csv::StringRecord;
 
 use super::super::channels::step;
-
 use super::super::csv::{TIMES, ranges};
 use super::super::dates::Clock;
 use super::super::error::Problem;

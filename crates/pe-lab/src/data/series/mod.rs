@@ -59,7 +59,8 @@ pub(super) fn read(
     file: &str,
 ) -> Result<(Series, Vec<String>), Problem> {
     let wrong = |reason: String| Err(Problem::Other(reason));
-    let flag = reading.not_about_series();
+    let flag = reading
+        .first("--label --text --group --tokens --no-beyond --causal --objective --train-length");
     refuse(flag, "is not about a series, which --target asks for")?;
     let (table, how) = table::read(text, reading, form)?;
     let rows = table.rows();
