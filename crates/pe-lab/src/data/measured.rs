@@ -19,8 +19,8 @@ use crate::task::Input;
 #[derive(Debug)]
 pub(super) struct Measured {
     /// The numbers of every token of the rows, token by token, as the file has them.
-    table: Vec<f64>,
-    scale: Scale,
+    pub table: Vec<f64>,
+    pub scale: Scale,
     /// Whether a value is missing anywhere, so that vectors say which.
     marks: bool,
 }
@@ -84,11 +84,6 @@ impl Measured {
         let is_held = |at: usize, number| Self::is_held(number, self.scale[at % channels]);
         let at = largest_not_held(&self.table, is_held)?;
         Some((at / channels, self.scale[at % channels].1))
-    }
-
-    /// The numbers of every token, and what they are scaled by.
-    pub fn own(&self) -> (&[f64], &Scale) {
-        (&self.table, &self.scale)
     }
 
     pub fn step(&self, token: usize) -> &[f64] {

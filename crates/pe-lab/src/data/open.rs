@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
-use std::rc::Rc;
 
 use super::class_table::ClassTable;
 use super::error::{Problem, refuse};
@@ -165,7 +164,7 @@ pub(super) fn classes(
     source: &Source,
     format: Format,
     reading: &Reading,
-) -> Result<Option<Rc<ClassTable>>, Problem> {
+) -> Result<Option<ClassTable>, Problem> {
     let Some(file) = &source.labels else {
         return Ok(None);
     };
@@ -185,7 +184,7 @@ pub(super) fn classes(
         check_lines(&text)?;
         ClassTable::read(name_of(file), &text)
     });
-    Ok(Some(Rc::new(table.map_err(about)?)))
+    table.map(Some).map_err(about)
 }
 
 /// Reads the rows of a file, and returns in words how.

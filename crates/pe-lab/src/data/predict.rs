@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use super::class_table::ClassTable;
@@ -60,7 +59,7 @@ impl DataTask {
                     self.spec.format == Format::JsonLines && texts::may_be_of(&reading);
                 let is_text = file.is_dir() || file.extension().is_some_and(|of| of == "txt");
                 let found = match may_be_texts && is_text {
-                    true => of_texts(file, &reading, known.labels()),
+                    true => of_texts(file, &reading, &known.labels),
                     false => {
                         let classes = classes_of(&self.source, self.spec.format, &reading);
                         let classes = classes.map_err(of(&self.source.file))?;
@@ -108,7 +107,7 @@ impl DataTask {
             // The file alone may not tell what its lists hold.
             Format::JsonLines => {
                 reading.tokens = match &self.made {
-                    Made::Rows(tasks) if tasks[0].measured().is_some() => Some(TokenKind::Numbers),
+                    Made::Rows(tasks) if tasks[0].measured.is_some() => Some(TokenKind::Numbers),
                     _ => reading.tokens.or(Some(TokenKind::Words)),
                 };
             }
@@ -134,7 +133,7 @@ fn of_file(
     task: &Labelled,
     file: &Path,
     reading: &Reading,
-    classes: Option<Rc<ClassTable>>,
+    classes: Option<ClassTable>,
 ) -> Result<Found, Problem> {
     let (format, _, text) = open(&Entry::named(file), reading)?;
     let mut rows = Collector::new(reading, Labels::IfAny);

@@ -1,7 +1,6 @@
 //! Collects labelled token sequences, and the rows that cannot be used.
 
 use std::borrow::Cow;
-use std::rc::Rc;
 
 use super::class_table::ClassTable;
 use super::error::Problem;
@@ -137,7 +136,7 @@ pub(super) struct Collector {
     pub reading: Reading,
     pub labels_are: Labels,
     /// The classes of rows by their ids, where they are in a table of their own.
-    pub classes: Option<Rc<ClassTable>>,
+    pub classes: Option<ClassTable>,
     /// The rows so far. Their words and labels have the numbers of those below.
     out: Rows,
     words: Numbered,

@@ -35,10 +35,10 @@ const STEPS: usize = 1500;
 #[derive(Debug)]
 pub(super) struct MaskedText {
     /// All characters, and how many of them are for training; those after them are held out.
-    characters: Stream,
+    pub characters: Stream,
     train: usize,
     /// The number of characters in the vocabulary. After them come the unknown character, MASK, BOS and EOS.
-    known: usize,
+    pub known: usize,
     /// The test sets, one for each of [`TEST_LENGTHS`].
     tests: Vec<Vec<Sample>>,
     source: String,
@@ -103,11 +103,6 @@ impl MaskedText {
             tests: Vec::new(),
             source: format!("{file}, {} characters", grouped(count)),
         }
-    }
-
-    /// All characters as numbers, and how many are in the vocabulary.
-    pub fn characters(&self) -> (&Stream, usize) {
-        (&self.characters, self.known)
     }
 
     fn held_out(&self) -> usize {

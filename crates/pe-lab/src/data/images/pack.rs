@@ -105,7 +105,7 @@ impl Contents {
 pub(super) struct Pack {
     pub contents: Contents,
     /// The whole file.
-    bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
     /// Where the pixels begin.
     start: usize,
 }
@@ -170,11 +170,6 @@ impl Pack {
         })
     }
 
-    /// The whole file.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
     /// The pixels of an image of the training.
     pub fn train(&self, index: usize) -> &[u8] {
         let size = self.image(self.contents.sizes[0]);
@@ -223,7 +218,7 @@ mod tests {
 
     #[test]
     fn images_are_found_again() {
-        let pack = Pack::parse(pack().bytes().to_vec()).unwrap();
+        let pack = Pack::parse(pack().bytes).unwrap();
         assert_eq!(pack.contents, contents());
         assert_eq!((pack.train(0), pack.train(2)), (&[0; 2][..], &[2; 2][..]));
         assert_eq!(
@@ -256,7 +251,7 @@ mod tests {
 
     #[test]
     fn a_damaged_file_is_refused() {
-        let good = pack().bytes().to_vec();
+        let good = pack().bytes;
         let said = |bytes: &[u8]| Pack::parse(bytes.to_vec()).unwrap_err().to_string();
         assert!(said(&good[..good.len() - 1]).contains("not as many pixels"));
         assert!(said(&[&good[..], &[0]].concat()).contains("not as many pixels"));

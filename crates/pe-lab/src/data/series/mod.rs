@@ -83,7 +83,7 @@ pub(super) fn read(
         window,
         tested_lengths(window, held_out),
     );
-    task.check_range(task.table()).map_err(Problem::Other)?;
+    task.check_range(&task.table).map_err(Problem::Other)?;
     let floor = task.floor(window);
     let is_error = !task.measure().is_accuracy();
     if is_error && floor == 0.0 {
@@ -94,7 +94,7 @@ pub(super) fn read(
     if !is_error && floor == 1.0 {
         return wrong("all rows of the test are of one class".into());
     }
-    notes.extend(only_in_test(task.table(), to_train)?);
+    notes.extend(only_in_test(&task.table, to_train)?);
     let tested = task.test_lengths();
     let tested: Vec<String> = tested.iter().map(usize::to_string).collect();
     notes.push(format!(

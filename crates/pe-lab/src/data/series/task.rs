@@ -33,7 +33,7 @@ const MAX_TESTED: usize = 2_000;
 /// A batch of the training has one length. Every length is tested on the same rows.
 #[derive(Debug)]
 pub(in super::super) struct Series {
-    table: Table,
+    pub table: Table,
     name: String,
     about: String,
     source: String,
@@ -251,11 +251,6 @@ impl Series {
                 }
             }
         }
-    }
-
-    /// The table of the study.
-    pub fn table(&self) -> &Table {
-        &self.table
     }
 
     /// The rows of the shortest window of the training.
