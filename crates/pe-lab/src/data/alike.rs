@@ -41,8 +41,11 @@ impl Alike {
             None => &data.rows[*row].tokens[..],
             Some(timed) => &timed[*row],
         };
-        let long: Vec<&[u32]> = tested.iter().map(tokens).collect();
-        let long: Vec<&[u32]> = long.into_iter().filter(|t| t.len() >= SHORTEST).collect();
+        let long = tested
+            .iter()
+            .map(tokens)
+            .filter(|row| row.len() >= SHORTEST);
+        let long: Vec<&[u32]> = long.collect();
         let step = long.len().div_ceil(LOOKED_AT).max(1);
         let rows: Vec<Vec<u32>> = long.iter().step_by(step).map(|row| row.to_vec()).collect();
         let looked_at = rows.len();
@@ -97,7 +100,6 @@ fn timed(data: &Rows) -> Option<Vec<Vec<u32>>> {
     Some(rows.collect())
 }
 
-/// How many tokens of a row of this length may differ.
 fn most_different(length: usize) -> usize {
     (length / OF_TOKENS).max(1)
 }
@@ -150,7 +152,6 @@ fn near<'a>(rows: &[Vec<u32>], others: impl Iterator<Item = &'a [u32]>) -> Vec<b
     is_near
 }
 
-/// Whether two rows are nearly the same.
 fn is_nearly(row: &[u32], other: &[u32]) -> bool {
     let (short, long) = match row.len() <= other.len() {
         true => (row, other),
@@ -172,9 +173,9 @@ fn is_nearly(row: &[u32], other: &[u32]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::dates::Clock;
-    use super::super::rows::Row;
     use super::super::times::Times;
     use super::*;
+    use crate::data::testing::labelled_rows;
 
     /// Rows to train on and as many to test on, of these tokens.
     fn alike(train: Vec<Vec<u32>>, tested: Vec<Vec<u32>>) -> Alike {
@@ -186,9 +187,8 @@ mod tests {
         let (first, second) = places.split_at(train.len());
         let rows = [train, tested].concat().into_iter();
         let data = Rows {
-            rows: rows.map(|tokens| Row { tokens, label: 0 }).collect(),
             times,
-            ..Rows::default()
+            ..labelled_rows(rows.map(|tokens| (0, tokens)))
         };
         Alike::of(&data, first, second)
     }

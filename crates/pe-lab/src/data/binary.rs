@@ -3,7 +3,7 @@
 use super::error::Problem;
 
 /// The bytes at the beginning of a file that tell what it is.
-const HEAD: u64 = 32;
+const HEAD: usize = 32;
 
 /// What such a file is called, and what to do, in a build that reads it under its name; and in one that does not.
 const PARQUET: (&str, &str) = match cfg!(feature = "parquet") {
@@ -71,16 +71,26 @@ const KINDS: [(&[u8], &str, &str); 16] = [
     (b"%PDF", "a PDF", "write the table in it as text (.csv)"),
 ];
 
+/// The text with which a file begins, without a last character that is cut; or the place of the first byte that no text has.
+pub(super) fn text_of(head: &[u8]) -> Result<&str, usize> {
+    let text = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or("")
+        }
+        Err(error) => return Err(error.valid_up_to()),
+    };
+    let is_control = |byte: u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
+    match text.bytes().position(is_control) {
+        None => Ok(text),
+        Some(at) => Err(at),
+    }
+}
+
 /// What is wrong with a file that begins with these bytes, if it is known and no text: a table may begin with a column `PAR1`.
 pub(super) fn problem(bytes: &[u8]) -> Option<Problem> {
-    let head = &bytes[..bytes.len().min(HEAD as usize)];
-    let is_control = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
-    let is_utf8 = match std::str::from_utf8(head) {
-        Ok(_) => true,
-        // The last character may be cut.
-        Err(error) => error.error_len().is_none(),
-    };
-    if is_utf8 && !head.iter().any(is_control) {
+    let head = &bytes[..bytes.len().min(HEAD)];
+    if text_of(head).is_ok() {
         return None;
     }
     let known = KINDS.iter().find(|(begin, ..)| bytes.starts_with(begin))?;

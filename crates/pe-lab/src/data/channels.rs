@@ -24,10 +24,6 @@ pub(super) fn check<T>(channels: &[Vec<T>]) -> Result<(), String> {
 }
 
 /// Checks that a class is one of those that a file lists, if it lists any. `list` says where.
-///
-/// # Errors
-///
-/// With the class and the list.
 pub(super) fn check_class(class: &str, known: &[String], list: &str) -> Result<(), String> {
     /// A message lists so many classes and counts the rest.
     const NAMED: usize = 20;
@@ -52,7 +48,6 @@ pub(super) fn steps<T: AsRef<str>>(channels: &[Vec<T>]) -> Tokens {
     tokens
 }
 
-/// A step with these cells.
 pub(super) fn step<'a>(cells: impl Iterator<Item = &'a str>) -> String {
     let cell = |cell: &'a str| match cell.trim() {
         "" => "?",

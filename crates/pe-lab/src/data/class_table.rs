@@ -12,7 +12,6 @@ use super::records::{Place, each_record, sniffed};
 /// The classes of rows, by their ids.
 #[derive(Debug)]
 pub(super) struct ClassTable {
-    /// The name of its file.
     file: String,
     /// The class of each id, and its line.
     of: HashMap<String, (String, usize)>,
@@ -46,15 +45,13 @@ impl ClassTable {
             let known = of
                 .entry(id.to_string())
                 .or_insert_with(|| (class.to_string(), line));
-            match known.0 == class {
-                true => Ok(()),
-                false => {
-                    let [id, class, before] = [id, class, &known.0].map(shorten);
-                    let at = grouped(known.1);
-                    let what = format!("{id} has the class {class}, and {before} on line {at}");
-                    Err(wrong(line, what))
-                }
+            if known.0 != class {
+                let [id, class, before] = [id, class, &known.0].map(shorten);
+                let at = grouped(known.1);
+                let what = format!("{id} has the class {class}, and {before} on line {at}");
+                return Err(wrong(line, what));
             }
+            Ok(())
         })?;
         Ok(Self {
             first: first.unwrap_or_default(),
@@ -64,7 +61,6 @@ impl ClassTable {
         })
     }
 
-    /// The class of an id.
     pub fn of(&self, id: &str) -> Option<&str> {
         let (class, _) = self.of.get(id)?;
         let mut asked = self.asked.borrow_mut();
@@ -131,7 +127,7 @@ fn id_and_class(record: &StringRecord, place: Place) -> Result<(&str, &str), Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::testing::rows;
+    use crate::data::testing::{Says, rows};
 
     fn table(text: &str) -> Result<ClassTable, String> {
         ClassTable::read("classes.tsv".into(), text).map_err(|error| error.to_string())
@@ -178,8 +174,7 @@ mod tests {
             a,x⏎b,"y⏎c,z⏎ | line 2: a double quote is not closed, so that the row goes on to line 3
             "#,
         ) {
-            let said = table(text).unwrap_err();
-            assert!(said.contains(what), "{what}\n{said}");
+            table(text).unwrap_err().says(what);
         }
     }
 }

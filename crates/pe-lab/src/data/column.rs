@@ -107,7 +107,6 @@ pub(super) struct Column {
     // The rest leaves out what is missing. Times are looked for in series, in rows that can be read.
     pub dates: Seen,
     pub clock: Steady,
-    /// Numbers with a decimal point.
     with_point: usize,
     /// Numbers with a comma in them, and one of them. In threes if three digits follow the comma of each and no 0 stands first, as
     /// it is if the comma marks thousands.
@@ -192,7 +191,6 @@ impl Column {
             == if self.has_comma() { self.with_comma } else { 0 }
     }
 
-    /// Whether a number is not whole.
     pub fn has_fractions(&self) -> bool {
         self.fractions > 0 || self.has_comma()
     }
@@ -222,12 +220,10 @@ impl Column {
         }
     }
 
-    /// Whether it holds any number.
     pub fn has_numbers(&self) -> bool {
         self.dates.numbers > 0 || self.with_comma > 0
     }
 
-    /// Whether its numbers have decimal commas.
     pub fn has_comma(&self) -> bool {
         self.with_comma > 0 && self.with_point == 0
     }

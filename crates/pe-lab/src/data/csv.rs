@@ -31,7 +31,6 @@ struct Layout<'a> {
     sheet: &'a Sheet<'a>,
     /// The column of the label. Rows to predict need none.
     label: Option<usize>,
-    /// The column of the group, if rows have groups.
     group: Option<usize>,
     /// The columns of the tokens, in the order in which they are read.
     tokens: Vec<usize>,
@@ -47,13 +46,9 @@ struct Layout<'a> {
 ///
 /// A [`Problem`] that names the flag to use when the header does not say which columns are the label and the
 /// tokens; [`Problem::TooManyRows`].
-pub(super) fn read(
-    text: &str,
-    delimiter: Option<char>,
-    rows: &mut Collector,
-) -> Result<Vec<String>, Problem> {
+pub(super) fn read(text: &str, form: Form, rows: &mut Collector) -> Result<Vec<String>, Problem> {
     let reading = &rows.reading.clone();
-    let sheet = Sheet::of(text, reading, Form::Table(delimiter))?;
+    let sheet = Sheet::of(text, reading, form)?;
     let mut layout = Layout::of(&sheet, reading, rows.labels_are)?;
     if reading.tokens.is_none() {
         layout.kind = rows.settle(layout.kind);
@@ -94,9 +89,9 @@ pub(super) fn read(
 pub(super) fn token_columns(
     text: &str,
     reading: &Reading,
-    delimiter: Option<char>,
+    form: Form,
 ) -> Result<(Vec<String>, TokenKind), Problem> {
-    let sheet = Sheet::of(text, reading, Form::Table(delimiter))?;
+    let sheet = Sheet::of(text, reading, form)?;
     let layout = Layout::of(&sheet, reading, Labels::Needed)?;
     let names = sheet.names_of(&layout.tokens);
     for name in &names {
@@ -109,12 +104,6 @@ pub(super) fn token_columns(
         }
     }
     Ok((names, layout.kind))
-}
-
-/// How many cells there are up to the last one that is not empty.
-fn up_to_the_last_filled<'a>(cells: impl Iterator<Item = &'a str>) -> usize {
-    let filled = (1..).zip(cells).filter(|(_, cell)| !cell.is_empty());
-    filled.last().map_or(0, |(number, _)| number)
 }
 
 impl<'a> Layout<'a> {
@@ -423,17 +412,17 @@ impl Layout<'_> {
         let has_comma = |column: usize| {
             self.kind == TokenKind::Numbers && self.sheet.columns[column].has_comma()
         };
-        let cells = || {
-            let cells = self.tokens.iter();
-            cells.map(|column| (*column, record.get(*column).unwrap_or("").trim()))
-        };
+        let cells = self.tokens.iter();
+        let cells = cells.map(|column| (*column, record.get(*column).unwrap_or("").trim()));
+        let cells: Vec<(usize, &str)> = cells.collect();
+        let last = cells.iter().rposition(|(_, cell)| !cell.is_empty());
+        let filled = last.map_or(0, |at| at + 1);
         let mut tokens = Tokens::default();
-        let filled = up_to_the_last_filled(cells().map(|(_, cell)| cell));
-        for (column, cell) in cells().take(filled) {
-            match cell {
+        for (column, cell) in &cells[..filled] {
+            match *cell {
                 "" => tokens.push_empty(),
-                _ if has_comma(column) => tokens.push(&with_point(cell)),
-                _ => Reading::split(self.kind, cell, |token| tokens.push(token)),
+                cell if has_comma(*column) => tokens.push(&with_point(cell)),
+                cell => Reading::split(self.kind, cell, |token| tokens.push(token)),
             }
         }
         // A row that has fewer fields than the header ends early; empty cells at its end do the same.

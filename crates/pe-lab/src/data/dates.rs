@@ -132,7 +132,6 @@ impl Seen {
         }
     }
 
-    /// Whether every cell is a date.
     pub fn is_dates(&self) -> bool {
         self.cells > 0 && self.dates().max(self.eight_digits) == self.cells
     }
@@ -159,7 +158,6 @@ impl Seen {
         self.cells == 0
     }
 
-    /// Whether every cell is a number.
     pub fn is_numbers(&self) -> bool {
         self.cells > 0 && self.numbers == self.cells
     }

@@ -69,7 +69,6 @@ fn other_tokens(kind: Option<TokenKind>) -> &'static str {
     }
 }
 
-/// The first rows as they were read.
 fn first_rows(data: &Rows) -> Vec<String> {
     let rows = data.rows.iter().take(SHOWN_ROWS).zip(1..);
     let each = rows.map(|(row, number)| {
@@ -236,7 +235,6 @@ pub(super) fn counted(
     format!("{} {what}: {named}", grouped(labels.len()))
 }
 
-/// The lengths of the sequences.
 fn lengths(data: &Rows) -> String {
     let mut lengths: Vec<usize> = data.rows.iter().map(|row| row.tokens.len()).collect();
     lengths.sort_unstable();
@@ -315,7 +313,6 @@ fn of_groups(data: &Rows, split: &Split) -> Vec<String> {
     lines
 }
 
-/// The floors in words.
 fn floors(data: &Rows, split: &Split, target: Option<&Target>) -> String {
     let rows = &data.rows;
     let what = match target {

@@ -132,7 +132,6 @@ struct Cases {
     lower: bool,
 }
 
-/// A record that is being read.
 struct Record<'a> {
     line: usize,
     header: &'a str,
@@ -172,7 +171,6 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Adds a line of the sequence.
     fn add(&mut self, line: usize, text: &str, seen: &mut Cases) {
         let is_letter = |c: char| c.is_ascii_alphabetic() || "*-.".contains(c);
         let is = "no letter of a sequence, nor `*`, `-` or `.`";
@@ -186,8 +184,7 @@ impl<'a> Record<'a> {
     }
 
     fn end(self, rows: &mut Collector) -> Result<(), Problem> {
-        let classes = rows.classes.clone();
-        let class = class_of(self.header, classes.as_deref());
+        let class = class_of(self.header, rows.classes.as_ref()).map(String::from);
         if let Some((line, what)) = self.bad {
             rows.reject(line, what);
         } else if let (Err(what), Labels::Needed) = (&class, rows.labels_are) {
@@ -197,7 +194,7 @@ impl<'a> Record<'a> {
             let what = format!("the header {header} has no sequence below it");
             rows.reject(self.line, what);
         } else {
-            rows.take(self.line, class.ok(), None, self.tokens)?;
+            rows.take(self.line, class.ok().as_deref(), None, self.tokens)?;
         }
         Ok(())
     }
@@ -248,7 +245,7 @@ mod tests {
             let text = ">one some words\nACGT\n>two\nGGG\n";
             collected("", labels, |rows| {
                 let classes = ClassTable::read("classes.csv".into(), table).unwrap();
-                rows.classes = Some(classes.into());
+                rows.classes = Some(classes);
                 read(text, rows)
             })
         };

@@ -16,7 +16,6 @@ const MAX_DEPTH: usize = 8;
 /// Files that file managers leave behind.
 const LEFT_BEHIND: [&str; 2] = ["thumbs.db", "desktop.ini"];
 
-/// The files of a folder, by class.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     /// The names of the classes, sorted.
@@ -27,7 +26,6 @@ pub(super) struct Found {
     pub hidden: usize,
 }
 
-/// What a folder holds.
 #[derive(Debug)]
 pub(super) struct Folder {
     /// The files to train on, or all of them.
@@ -53,12 +51,11 @@ pub(super) fn folder(root: &Path) -> Result<Folder, Problem> {
             notes: Vec::new(),
         });
     }
-    let parts = ["test", "val"].into_iter().filter(|name| is(name));
-    let parts: Vec<&'static str> = parts.collect();
+    let test = ["test", "val"].into_iter().find(|name| is(name));
     let mut notes = Vec::new();
     for entry in sorted(root)? {
         let name = name_of(&entry);
-        if name == "train" || parts.first() == Some(&name.as_str()) {
+        if name == "train" || test == Some(name.as_str()) {
             continue;
         }
         notes.push(format!(
@@ -66,9 +63,9 @@ pub(super) fn folder(root: &Path) -> Result<Folder, Problem> {
             shorten(&name)
         ));
     }
-    let test = match parts.first() {
+    let test = match test {
         None => None,
-        Some(name) => Some((classes(&root.join(name), "")?, *name)),
+        Some(name) => Some((classes(&root.join(name), "")?, name)),
     };
     let advice = "; a folder called train is taken for what is trained on, so give a class of this name another one";
     Ok(Folder {
@@ -195,7 +192,6 @@ impl<'a> Bad<'a> {
         tried.map_err(keep).ok()
     }
 
-    /// Checks that no more are bad than may be.
     pub fn check(&self) -> Result<(), Problem> {
         match self.all.len() > self.allowed {
             false => Ok(()),
@@ -282,7 +278,6 @@ pub(super) fn files(root: &Path) -> Result<(Vec<PathBuf>, usize), Problem> {
     Ok((files, hidden))
 }
 
-/// All files inside a folder.
 fn walk(
     folder: &Path,
     depth: usize,

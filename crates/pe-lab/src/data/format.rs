@@ -36,7 +36,6 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format of a file.
     pub(super) fn of(path: &Path, reading: &Reading) -> Result<Self, Problem> {
         let format = Self::by_name(path, reading)?;
         let has_patches = matches!(format, Self::Csv | Self::JsonLines | Self::Ts | Self::Arff);
@@ -143,7 +142,6 @@ fn is_text(ending: &str, reading: &Reading) -> bool {
     TEXTS.contains(&ending) || by_tokens && !is_other
 }
 
-/// Checks that settings fit a file of token ids.
 fn check_ids(reading: &Reading) -> Result<(), Problem> {
     if reading.objective == Some(Objective::Masked) {
         return Err(Problem::Other(

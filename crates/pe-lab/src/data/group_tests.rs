@@ -48,7 +48,7 @@ fn sides(data: &DataTask) -> Vec<[BTreeSet<usize>; 2]> {
     let of = |rows: &[usize]| rows.iter().map(|row| row / OF_GROUP).collect();
     tasks_of_rows(data)
         .iter()
-        .map(|task| [of(task.own().2), of(&task.tested_rows())])
+        .map(|task| [of(&task.train), of(&task.tested_rows())])
         .collect()
 }
 

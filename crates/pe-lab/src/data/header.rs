@@ -78,7 +78,7 @@ pub(super) fn list(names: &[String]) -> String {
     first_of(names.iter().map(|name| column_called(name)), NAMED)
 }
 
-/// The lines below the first one.
+#[derive(Default)]
 struct Below {
     columns: Vec<Column>,
     rows: usize,
@@ -103,10 +103,7 @@ impl Below {
             is_series || numbers_of(names, label).len() > 1 || column(names, label).is_none();
         let mut below = Self {
             columns: names.iter().map(|name| Column::new(name)).collect(),
-            rows: 0,
-            wider: 0,
-            wide: None,
-            widths_differ: false,
+            ..Self::default()
         };
         each_row(text, delimiter, reading.no_header, |record, place| {
             below.rows += 1;

@@ -40,10 +40,6 @@ const NAMED: usize = 8;
 pub(super) fn read(text: &str, rows: &mut Collector) -> Result<Vec<String>, Problem> {
     let reading = &rows.reading.clone();
     let keys = Keys::of(reading)?;
-    let example = match reading.is_answer() {
-        true => EXAMPLE_OF_ANSWERS,
-        false => EXAMPLE,
-    };
     let (kind, are_quoted) = match reading.tokens {
         None if !reading.is_answer() => {
             let (found, are_quoted) = keys.kind(text);
@@ -58,7 +54,7 @@ pub(super) fn read(text: &str, rows: &mut Collector) -> Result<Vec<String>, Prob
     rows.tokens_are(kind);
     let (mut used, mut unread) = (BTreeSet::new(), BTreeSet::new());
     for (line, text) in lines(text) {
-        let found = match keys.found(text, rows.labels_are, kind, example) {
+        let found = match keys.found(text, rows.labels_are, kind) {
             Ok(found) => found,
             Err(what) => {
                 rows.reject(line, what);
@@ -244,7 +240,6 @@ fn explain(error: &serde_json::Error, line: &str, example: &str) -> String {
     )
 }
 
-/// The keys that are read.
 #[derive(Clone, Copy)]
 struct Keys<'a> {
     label: &'a str,
@@ -252,6 +247,8 @@ struct Keys<'a> {
     group: Option<&'a str>,
     /// What the label is called.
     what: &'static str,
+    /// What a line looks like.
+    example: &'static str,
 }
 
 impl<'a> Keys<'a> {
@@ -268,6 +265,10 @@ impl<'a> Keys<'a> {
             text: reading.text.as_deref().or(prompt),
             group: reading.group.as_deref(),
             what,
+            example: match reading.is_answer() {
+                true => EXAMPLE_OF_ANSWERS,
+                false => EXAMPLE,
+            },
         };
         match keys.group {
             Some(group) if [Some(keys.label), keys.text].contains(&keys.group) => {
@@ -281,13 +282,8 @@ impl<'a> Keys<'a> {
     }
 
     /// What is in a line, or what is wrong with it.
-    fn found(
-        self,
-        line: &str,
-        labels: Labels,
-        kind: TokenKind,
-        example: &str,
-    ) -> Result<Found, String> {
+    fn found(self, line: &str, labels: Labels, kind: TokenKind) -> Result<Found, String> {
+        let example = self.example;
         if !line.starts_with('{') {
             return Err(format!(
                 "{} is no JSON object; a line looks like {example}",
@@ -338,19 +334,20 @@ impl<'a> Keys<'a> {
         if kind == TokenKind::Numbers {
             return None;
         }
-        let null = |(key, sequence): &(String, Sequence)| {
-            match sequence {
-            Sequence::List(list) => list.null.map(|number| {
-                format!(
-                    "token {number} of {} is null, expected a token: a string or a number (where all tokens of all lines are \
-                     numbers, null is one that is missing)",
-                    shorten(key)
-                )
-            }),
-            Sequence::Text(_) => None,
-        }
-        };
-        found.sequences.iter().find_map(null)
+        let null = found
+            .sequences
+            .iter()
+            .find_map(|(key, sequence)| match sequence {
+                Sequence::List(list) => Some((key, list.null?)),
+                Sequence::Text(_) => None,
+            });
+        null.map(|(key, number)| {
+            format!(
+                "token {number} of {} is null, expected a token: a string or a number (where all tokens of all lines are \
+                 numbers, null is one that is missing)",
+                shorten(key)
+            )
+        })
     }
 
     /// What the tokens of all lines are: numbers, as the cells of a table, if all of them are in lists, each is a number or
@@ -386,7 +383,6 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// What was found on a line.
 #[derive(Default)]
 struct Found {
     label: Option<String>,

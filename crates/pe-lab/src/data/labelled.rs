@@ -48,26 +48,28 @@ use apart::{apart, key};
 #[derive(Debug)]
 pub(super) struct Labelled {
     /// The rows of the file, which the tasks of all folds share.
-    sequences: Arc<Sequences>,
-    labels: Vec<String>,
+    pub sequences: Arc<Sequences>,
+    /// The different labels: the classes in their order, or what the numbers of all rows are.
+    pub labels: Vec<String>,
     /// The index in the vocabulary of every token of the rows.
-    numbers: Vec<u32>,
+    pub numbers: Vec<u32>,
     /// The index of every word of the vocabulary. Empty where only the prepared form of the data was read.
     vocabulary: HashMap<String, u32>,
     /// What a token of an answer is, where answers are written.
     kind: TokenKind,
-    division: Division,
+    pub division: Division,
     /// The numbers of the tokens, where they are numbers: then there is no vocabulary.
-    measured: Option<Measured>,
+    pub measured: Option<Measured>,
     /// The number of every label, where numbers are predicted; else none.
     values: Vec<f64>,
     /// The rows to train on, in the order of the file.
-    train: Vec<usize>,
+    pub train: Vec<usize>,
     /// The inputs of the rows that are held out while something is chosen, where rows have groups.
     apart: Option<HashSet<Vec<usize>>>,
     /// The number of each row's unit: rows that stay together. Empty where only the prepared form of the data was read.
     units: Vec<usize>,
-    warning: Option<String>,
+    /// What a person is to be warned of, if anything.
+    pub warning: Option<String>,
     about: String,
     source: String,
     epochs: Epochs,
@@ -77,7 +79,6 @@ pub(super) struct Labelled {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Division {
-    /// The name of the task.
     pub name: String,
     /// The size of the vocabulary without BOS and EOS, which come after it.
     words: usize,
@@ -151,7 +152,7 @@ impl Labelled {
             words: numbers.iter().max().map_or(1, |most| *most as usize + 1),
             train_lengths: split.train_lengths,
             apart: (!data.groups.is_empty()).then(|| apart(&split)),
-            scale: measured.as_ref().map(|measured| measured.own().1.clone()),
+            scale: measured.as_ref().map(|measured| measured.scale.clone()),
             target,
             times: unit,
             inside: split.inside,
@@ -220,25 +221,9 @@ impl Labelled {
         Self { apart, ..task }
     }
 
-    /// The rows of all folds.
-    pub fn sequences(&self) -> &Sequences {
-        &self.sequences
-    }
-
-    /// The rows that are tested.
     #[cfg(test)]
     pub fn tested_rows(&self) -> Vec<usize> {
         self.bins().flat_map(|bin| &bin.rows).copied().collect()
-    }
-
-    /// What a person is to be warned of, if anything.
-    pub fn warning(&self) -> Option<&str> {
-        self.warning.as_deref()
-    }
-
-    /// The different labels: the classes in their order, or what the numbers of all rows are.
-    pub fn labels(&self) -> &[String] {
-        &self.labels
     }
 
     /// What number is predicted of a row, where labels are numbers.
@@ -252,10 +237,6 @@ impl Labelled {
     }
 
     /// A sequence as the model reads it: BOS, the numbers of its words, EOS.
-    ///
-    /// # Errors
-    ///
-    /// Where tokens are numbers, with what is wrong with one.
     pub fn encode(&self, words: &[&str]) -> Result<Input, String> {
         match &self.measured {
             Some(measured) => measured.input_of(words),
@@ -270,11 +251,6 @@ impl Labelled {
     /// Whether a token is in the vocabulary, or is a number that is read as such.
     pub fn knows(&self, word: &str) -> bool {
         self.measured.is_some() || self.vocabulary.contains_key(word)
-    }
-
-    /// The numbers of the tokens, where tokens are numbers.
-    pub fn measured(&self) -> Option<&Measured> {
-        self.measured.as_ref()
     }
 
     /// The numbers of words with BOS and EOS around them.

@@ -39,7 +39,6 @@ pub(super) struct Missing {
 }
 
 impl Missing {
-    /// Looks at the label of a row.
     pub fn add(&mut self, line: usize, label: &str) {
         if numbers::is_missing(label) {
             self.count += 1;

@@ -45,31 +45,18 @@ fn of_unpacked(head: &[u8]) -> String {
     if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
         return "it looks like UTF-16; save it as UTF-8".into();
     }
-    let text = match std::str::from_utf8(head) {
-        Ok(text) => text,
-        // The last character may be cut.
-        Err(error) if error.error_len().is_none() => {
-            std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or("")
-        }
-        Err(error) => return no_text(head, error.valid_up_to()),
-    };
-    let is_control = |byte: u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
-    match text.bytes().position(is_control) {
-        Some(at) => no_text(head, at),
-        None => of_text(
+    match binary::text_of(head) {
+        Ok(text) => of_text(
             text.trim_start_matches('\u{feff}'),
             head.len() as u64 >= LOOKED_AT,
         ),
+        Err(at) => format!(
+            "it is no text in UTF-8: byte {} is 0x{:02x}; token ids of two or four bytes are read from a file called \
+             NAME.bin with --tokens u16 or u32",
+            grouped(at + 1),
+            head[at]
+        ),
     }
-}
-
-fn no_text(head: &[u8], at: usize) -> String {
-    format!(
-        "it is no text in UTF-8: byte {} is 0x{:02x}; token ids of two or four bytes are read from a file called \
-         NAME.bin with --tokens u16 or u32",
-        grouped(at + 1),
-        head[at]
-    )
 }
 
 /// `is_cut` says that the text goes on, so that its last line may not be whole.

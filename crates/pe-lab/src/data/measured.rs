@@ -10,7 +10,7 @@
 //! | edge | 1 | −1 at BOS, 1 at EOS, else 0 |
 
 use super::error::Problem;
-use super::numbers::{beyond_f32, standard, step};
+use super::numbers::{beyond_f32, largest_not_held, standard, step};
 use super::quote::shorten;
 use super::rows::Rows;
 use crate::task::Input;
@@ -19,8 +19,8 @@ use crate::task::Input;
 #[derive(Debug)]
 pub(super) struct Measured {
     /// The numbers of every token of the rows, token by token, as the file has them.
-    table: Vec<f64>,
-    scale: Scale,
+    pub table: Vec<f64>,
+    pub scale: Scale,
     /// Whether a value is missing anywhere, so that vectors say which.
     marks: bool,
 }
@@ -53,9 +53,9 @@ impl Measured {
         }
     }
 
-    /// Whether `f32`, in which models compute, can hold a number once it is standardized.
+    /// Whether `f32`, in which models compute, can hold a number once it is standardized. What is missing is held.
     fn is_held(number: f64, (mean, by): (f64, f64)) -> bool {
-        (((number - mean) / by) as f32).is_finite()
+        number.is_nan() || (((number - mean) / by) as f32).is_finite()
     }
 
     fn new(table: Vec<f64>, scale: Scale) -> Self {
@@ -68,10 +68,6 @@ impl Measured {
     }
 
     /// The same of numbers that were read before.
-    ///
-    /// # Errors
-    ///
-    /// With the reason why they do not belong together.
     pub fn prepared(table: Vec<f64>, scale: Scale, tokens: usize) -> Result<Self, &'static str> {
         let fits = tokens.checked_mul(scale.len()) == Some(table.len()) && !scale.is_empty();
         let measured = Self::new(table, scale);
@@ -81,24 +77,15 @@ impl Measured {
         }
     }
 
-    /// The token with the largest of the numbers that `f32`, in which models compute, cannot hold once they are standardized, and what
-    /// that number is divided by. Where the number alone moves the mean so far, all others are too large as well.
+    /// The token with the largest of the numbers that `f32` cannot hold once they are standardized, and what that number is
+    /// divided by.
     fn too_large(&self) -> Option<(usize, f64)> {
-        let channels = self.scale.len().max(1);
-        let all = self.table.iter().enumerate();
-        let all = all.map(|(at, number)| (at / channels, number, self.scale[at % channels]));
-        let not_held =
-            all.filter(|(_, number, scale)| !number.is_nan() && !Self::is_held(**number, *scale));
-        let largest = not_held.max_by(|(_, a, _), (_, b, _)| a.abs().total_cmp(&b.abs()));
-        largest.map(|(token, _, (_, by))| (token, by))
+        let channels = self.scale.len();
+        let is_held = |at: usize, number| Self::is_held(number, self.scale[at % channels]);
+        let at = largest_not_held(&self.table, is_held)?;
+        Some((at / channels, self.scale[at % channels].1))
     }
 
-    /// The numbers of every token, and what they are scaled by.
-    pub fn own(&self) -> (&[f64], &Scale) {
-        (&self.table, &self.scale)
-    }
-
-    /// The numbers of a token of the rows.
     pub fn step(&self, token: usize) -> &[f64] {
         let channels = self.scale.len();
         &self.table[token * channels..][..channels]
@@ -155,9 +142,7 @@ impl Measured {
                 );
             }
             let mut scaled = numbers.iter().zip(&self.scale);
-            match scaled
-                .find(|(number, scale)| !number.is_nan() && !Self::is_held(**number, **scale))
-            {
+            match scaled.find(|(number, scale)| !Self::is_held(**number, **scale)) {
                 None => Ok(numbers),
                 Some((_, (_, by))) => Err(too_large(word, *by)),
             }
@@ -166,7 +151,6 @@ impl Measured {
         Ok(self.input(steps.iter().map(Vec::as_slice)))
     }
 
-    /// What was found, in words.
     pub fn describe(&self) -> String {
         let channels = self.scale.len();
         format!(

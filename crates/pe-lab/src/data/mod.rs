@@ -306,7 +306,6 @@ fn as_table(text: &str) -> Option<String> {
     ))
 }
 
-/// The first windows as they are read.
 fn first_windows(task: &NextToken) -> Vec<String> {
     let shown = |(number, sample): (usize, Sample)| {
         format!(

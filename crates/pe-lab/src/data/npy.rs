@@ -57,7 +57,6 @@ pub(super) fn header(file: &mut impl Read) -> Result<(u64, usize, Option<usize>)
     Ok(((8 + of_length + length) as u64, width, Some(count)))
 }
 
-/// The bytes of a number of this type.
 fn width(dtype: &str) -> Result<usize, Problem> {
     match dtype {
         "|u1" | "u1" => Ok(1),

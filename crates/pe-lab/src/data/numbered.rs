@@ -7,7 +7,6 @@ use std::collections::HashMap;
 pub(super) struct Numbered(HashMap<String, u32>);
 
 impl Numbered {
-    /// The number of a string.
     pub fn of(&mut self, name: &str) -> u32 {
         if let Some(number) = self.0.get(name) {
             return *number;
@@ -17,7 +16,6 @@ impl Numbered {
         number
     }
 
-    /// How many different strings there are.
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -5,7 +5,6 @@ use super::quote::{counted, shorten};
 /// Cells that stand for a missing value, in any capitals.
 const MISSING: [&str; 9] = ["", "na", "nan", "n/a", "null", "?", "<na>", "#n/a", "."];
 
-/// Whether a cell stands for a missing value.
 pub(super) fn is_missing(cell: &str) -> bool {
     MISSING.iter().any(|name| cell.eq_ignore_ascii_case(name))
 }
@@ -54,8 +53,12 @@ pub(super) fn or_one(deviation: f64) -> f64 {
 }
 
 /// Which is the largest of those numbers that are not held: one may have moved the mean so far that no other is held either.
-pub(super) fn largest_not_held(numbers: &[f64], is_held: impl Fn(f64) -> bool) -> Option<usize> {
-    let not_held = (0..numbers.len()).filter(|at| !is_held(numbers[*at]));
+/// `is_held` gets the place of a number too.
+pub(super) fn largest_not_held(
+    numbers: &[f64],
+    is_held: impl Fn(usize, f64) -> bool,
+) -> Option<usize> {
+    let not_held = (0..numbers.len()).filter(|at| !is_held(*at, numbers[*at]));
     not_held.max_by(|a, b| numbers[*a].abs().total_cmp(&numbers[*b].abs()))
 }
 
@@ -72,10 +75,6 @@ pub(super) fn beyond_f32(by: f64) -> String {
 }
 
 /// The numbers of a token.
-///
-/// # Errors
-///
-/// With what is wrong with the token.
 pub(super) fn step(token: &str, channels: usize) -> Result<Vec<f64>, String> {
     let of = |cell: &str| {
         number(cell).ok_or_else(|| {

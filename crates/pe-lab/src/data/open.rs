@@ -3,11 +3,10 @@
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::Path;
-use std::rc::Rc;
 
 use super::class_table::ClassTable;
 use super::error::{Problem, refuse};
-use super::format::{Format, delimiter, is_columnar, is_json_lines, is_text_by_flag};
+use super::format::{Format, is_columnar, is_json_lines, is_text_by_flag};
 use super::limits::MAX_BYTES;
 use super::reading::{Reading, TokenKind};
 use super::records::check_lines;
@@ -165,7 +164,7 @@ pub(super) fn classes(
     source: &Source,
     format: Format,
     reading: &Reading,
-) -> Result<Option<Rc<ClassTable>>, Problem> {
+) -> Result<Option<ClassTable>, Problem> {
     let Some(file) = &source.labels else {
         return Ok(None);
     };
@@ -185,7 +184,7 @@ pub(super) fn classes(
         check_lines(&text)?;
         ClassTable::read(name_of(file), &text)
     });
-    Ok(Some(Rc::new(table.map_err(about)?)))
+    table.map(Some).map_err(about)
 }
 
 /// Reads the rows of a file, and returns in words how.
@@ -197,15 +196,16 @@ pub(super) fn rows_of(
 ) -> Result<Vec<String>, Problem> {
     // Tables and long ones check their lines where they find their columns.
     let lines = || check_lines(text).map(|()| text);
+    let form = Form::of(path, text);
     let mut notes = match format {
         Format::Csv | Format::JsonLines if rows.reading.id.is_some() => {
-            read_long(text, Form::of(path, text), rows)?
+            read_long(text, form, rows)?
         }
         Format::JsonLines => jsonl::read(lines()?, rows)?,
         Format::Ts => ts::read(lines()?, rows)?,
         Format::Arff => arff::read(lines()?, rows)?,
         Format::Fasta => fasta::read(lines()?, rows)?,
-        _ => csv::read(text, delimiter(path), rows)?,
+        _ => csv::read(text, form, rows)?,
     };
     notes.extend(rows.end_file()?);
     Ok(notes)

@@ -2,13 +2,12 @@
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use super::class_table::ClassTable;
 use super::csv;
 use super::error::{DataError, Problem, of};
-use super::format::{Format, delimiter};
+use super::format::Format;
 use super::labelled::Labelled;
 use super::labels::{Labels, UNLABELLED};
 use super::numbers::finite;
@@ -60,7 +59,7 @@ impl DataTask {
                     self.spec.format == Format::JsonLines && texts::may_be_of(&reading);
                 let is_text = file.is_dir() || file.extension().is_some_and(|of| of == "txt");
                 let found = match may_be_texts && is_text {
-                    true => of_texts(file, &reading, known.labels()),
+                    true => of_texts(file, &reading, &known.labels),
                     false => {
                         let classes = classes_of(&self.source, self.spec.format, &reading);
                         let classes = classes.map_err(of(&self.source.file))?;
@@ -84,52 +83,41 @@ impl DataTask {
     /// How the rows of another file are read: from the columns of the same names.
     fn reading_of_others(&self) -> Result<Reading, Problem> {
         let file = &self.source.file;
-        let own = Reading {
+        let text = |reading: &Reading| {
+            let (_, _, text) = open(&self.source.entry(file), reading)?;
+            let form = Form::of(file, &text);
+            Ok::<_, Problem>((text, form))
+        };
+        let mut reading = Reading {
             skip_bad: 0,
             ..self.spec.reading.clone()
         };
-        // Groups say how a study divides its rows; to predict, nothing is divided.
-        let reading = Reading {
-            group: None,
-            ..own.clone()
-        };
         match self.spec.format {
             Format::Csv | Format::JsonLines if reading.id.is_some() => {
-                let (_, _, text) = open(&self.source.entry(file), &own)?;
-                let columns = series::channels_of(&text, &own, Form::of(file, &text))?;
-                Ok(Reading {
-                    columns: Some(columns),
-                    ..reading
-                })
+                let (text, form) = text(&reading)?;
+                reading.columns = Some(series::channels_of(&text, &reading, form)?);
             }
             Format::Csv => {
-                let (_, _, text) = open(&self.source.entry(file), &own)?;
-                let (columns, kind) = csv::token_columns(&text, &own, delimiter(file))?;
-                Ok(Reading {
-                    text: None,
-                    columns: Some(columns),
-                    tokens: Some(kind),
-                    ..reading
-                })
+                let (text, form) = text(&reading)?;
+                let (columns, kind) = csv::token_columns(&text, &reading, form)?;
+                reading.text = None;
+                reading.columns = Some(columns);
+                reading.tokens = Some(kind);
             }
             // The file alone may not tell what its lists hold.
             Format::JsonLines => {
-                let kind = match &self.made {
-                    Made::Rows(tasks) if tasks[0].measured().is_some() => TokenKind::Numbers,
-                    _ => reading.tokens.unwrap_or(TokenKind::Words),
+                reading.tokens = match &self.made {
+                    Made::Rows(tasks) if tasks[0].measured.is_some() => Some(TokenKind::Numbers),
+                    _ => reading.tokens.or(Some(TokenKind::Words)),
                 };
-                Ok(Reading {
-                    tokens: Some(kind),
-                    ..reading
-                })
             }
             // Tables and JSON lines of such sequences are read letter by letter too.
-            Format::Fasta => Ok(Reading {
-                tokens: Some(TokenKind::Characters),
-                ..reading
-            }),
-            _ => Ok(reading),
+            Format::Fasta => reading.tokens = Some(TokenKind::Characters),
+            _ => {}
         }
+        // Groups say how a study divides its rows; to predict, nothing is divided.
+        reading.group = None;
+        Ok(reading)
     }
 }
 
@@ -145,7 +133,7 @@ fn of_file(
     task: &Labelled,
     file: &Path,
     reading: &Reading,
-    classes: Option<Rc<ClassTable>>,
+    classes: Option<ClassTable>,
 ) -> Result<Found, Problem> {
     let (format, _, text) = open(&Entry::named(file), reading)?;
     let mut rows = Collector::new(reading, Labels::IfAny);

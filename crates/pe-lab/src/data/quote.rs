@@ -5,7 +5,6 @@ use crate::task::USUAL_BATCH;
 /// A message has this many characters of a value.
 const KEPT: usize = 40;
 
-/// A number with a comma between its thousands.
 pub(super) fn grouped(number: usize) -> String {
     crate::grouped::grouped(number, ',')
 }

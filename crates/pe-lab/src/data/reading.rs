@@ -236,24 +236,17 @@ fn is_zero(number: &usize) -> bool {
 }
 
 impl Reading {
-    /// Whether the next token is to be predicted.
     pub(super) fn is_next(&self) -> bool {
         self.objective == Some(Objective::Next)
     }
 
-    /// Whether an answer is to be written.
     pub(super) fn is_answer(&self) -> bool {
         self.objective == Some(Objective::Answer)
     }
 
     /// The flag of an objective that only rows have.
-    pub(super) fn objective_of_rows(&self) -> Option<&'static str> {
-        match self.objective? {
-            Objective::Answer => Some("--objective answer"),
-            Objective::Class => Some("--objective class"),
-            Objective::Number => Some("--objective number"),
-            Objective::Next | Objective::Masked => None,
-        }
+    pub(super) fn objective_of_rows(&self) -> Option<String> {
+        self.objective_among(&[Objective::Answer, Objective::Class, Objective::Number])
     }
 
     /// The name of the column or key of the label that nobody named.
@@ -352,15 +345,16 @@ impl Reading {
     }
 
     /// The flag of an objective that only texts have.
-    fn objective_of_text(&self) -> Option<&'static str> {
-        match self.objective? {
-            Objective::Next => Some("--objective next"),
-            Objective::Masked => Some("--objective masked"),
-            Objective::Answer | Objective::Class | Objective::Number => None,
-        }
+    fn objective_of_text(&self) -> Option<String> {
+        self.objective_among(&[Objective::Next, Objective::Masked])
     }
 
-    /// The flag of what a token is, if it is one of these.
+    fn objective_among(&self, objectives: &[Objective]) -> Option<String> {
+        let found = self.objective.filter(|of| objectives.contains(of))?;
+        let (name, _) = Objective::ALL.into_iter().find(|(_, of)| *of == found)?;
+        Some(format!("--objective {name}"))
+    }
+
     fn tokens_among(&self, kinds: &[TokenKind]) -> Option<String> {
         let found = self.tokens.filter(|kind| kinds.contains(kind));
         found.map(|kind| format!("--tokens {}", kind.name()))
@@ -368,10 +362,9 @@ impl Reading {
 
     /// The first setting that rows have no use for.
     pub(super) fn about_text(&self) -> Option<String> {
-        let found = self.objective_of_text();
-        let found = found.or_else(|| self.first("--train-length"));
+        let length = || self.first("--train-length").map(str::to_string);
         let of_ids = || self.tokens_among(&[TokenKind::Bytes, TokenKind::U16, TokenKind::U32]);
-        found.map(str::to_string).or_else(of_ids)
+        self.objective_of_text().or_else(length).or_else(of_ids)
     }
 
     /// The first setting of images and of their patches. Rows of numbers have patches too.
@@ -379,7 +372,6 @@ impl Reading {
         self.first("--size --patch")
     }
 
-    /// The first setting that images have no use for.
     pub(super) fn not_about_images(&self) -> Option<&'static str> {
         let of_images = ["--size", "--patch", "--skip-bad"];
         self.flags().find(|flag| !of_images.contains(flag))
@@ -389,17 +381,10 @@ impl Reading {
     /// one kind.
     pub(super) fn not_about_records(&self, kind: TokenKind) -> Option<String> {
         let found = self.first("--label --text --columns --group --delimiter --no-header --target --id --causal --train-length");
-        let found = found.or_else(|| self.objective_of_text());
         let tokens = self.tokens.filter(|other| *other != kind);
         let tokens = || self.tokens_among(tokens.as_slice());
-        found.map(str::to_string).or_else(tokens)
-    }
-
-    /// The first setting that a series has no use for.
-    pub(super) fn not_about_series(&self) -> Option<&'static str> {
-        self.first(
-            "--label --text --group --tokens --no-beyond --causal --objective --train-length",
-        )
+        let found = found.map(str::to_string);
+        found.or_else(|| self.objective_of_text()).or_else(tokens)
     }
 
     /// The first setting that whole series, whose rows have an id, have no use for.
@@ -414,13 +399,13 @@ impl Reading {
     pub(super) fn about_rows(&self) -> Option<String> {
         let masked = || {
             let flag = self.first("--tokens --train-length");
-            flag.filter(|_| !self.is_next())
+            flag.filter(|_| !self.is_next()).map(str::to_string)
         };
-        let found = self.objective_of_rows().or_else(masked);
         let of_rows = [TokenKind::Cells, TokenKind::Words, TokenKind::Numbers];
         let tokens = || self.tokens_among(&of_rows);
         let lines = || self.about_lines().map(str::to_string);
-        found.map(str::to_string).or_else(tokens).or_else(lines)
+        let found = self.objective_of_rows().or_else(masked);
+        found.or_else(tokens).or_else(lines)
     }
 
     /// The first setting that only lines of labelled rows have a use for.

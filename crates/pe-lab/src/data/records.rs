@@ -49,14 +49,60 @@ pub(super) fn check_lines(text: &str) -> Result<(), Problem> {
     }
 }
 
-fn reader(text: &str, delimiter: char) -> csv::Reader<&[u8]> {
-    ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .delimiter(delimiter as u8)
-        // Between tabs a double quote is a character like any other.
-        .quoting(delimiter != '\t')
-        .from_reader(text.as_bytes())
+/// The records of a table, one after the other.
+struct Records<'a> {
+    text: &'a [u8],
+    delimiter: u8,
+    reader: csv::Reader<&'a [u8]>,
+    record: StringRecord,
+}
+
+impl<'a> Records<'a> {
+    fn of(text: &'a str, delimiter: char) -> Self {
+        let reader = ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .delimiter(delimiter as u8)
+            // Between tabs a double quote is a character like any other.
+            .quoting(delimiter != '\t')
+            .from_reader(text.as_bytes());
+        Self {
+            text: text.as_bytes(),
+            delimiter: delimiter as u8,
+            reader,
+            record: StringRecord::new(),
+        }
+    }
+
+    /// Reads the next record that is not blank, and returns its place. `None` at the end.
+    fn read(&mut self) -> Result<Option<Place>, Problem> {
+        let is_end = |byte: &&u8| matches!(byte, b'\r' | b'\n');
+        let line_ends = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count();
+        let unreadable = |error: csv::Error| Problem::Unreadable(error.into());
+        let record = &mut self.record;
+        while self.reader.read_record(record).map_err(unreadable)? {
+            let at = record.position();
+            let (start, line) = at.map_or((0, 1), |at| (at.byte() as usize, at.line() as usize));
+            // The rest of the line end before, blank lines, the record, and the end of its line.
+            let read = &self.text[start..self.reader.position().byte() as usize];
+            let (before, written) = read.split_at(read.iter().take_while(is_end).count());
+            let behind = written.iter().rev().take_while(is_end).count();
+            let written = &written[..written.len() - behind];
+            // Quotes with nothing between them are an empty cell of a table of one column.
+            let is_empty = record.len() == 1 && record[0].trim().is_empty();
+            if is_empty && !written.contains(&b'"') {
+                continue;
+            }
+            let first = line + line_ends(before);
+            let last = first + line_ends(written);
+            return Ok(Some(Place {
+                first,
+                last,
+                quoted_well: first == last || quoted_well(written, self.delimiter),
+            }));
+        }
+        Ok(None)
+    }
 }
 
 /// The names of the columns, and the line of the first record.
@@ -66,12 +112,11 @@ pub(super) fn names_of(
     no_header: bool,
 ) -> Result<(Vec<String>, usize), Problem> {
     check_lines(text)?;
-    let mut reader = reader(text, delimiter);
-    let mut lines = Lines::new(text, delimiter);
-    let mut record = StringRecord::new();
-    let Some(place) = next_record(&mut reader, &mut lines, &mut record)? else {
+    let mut records = Records::of(text, delimiter);
+    let Some(place) = records.read()? else {
         return Err(Problem::Empty);
     };
+    let record = records.record;
     if record.len() > MAX_COLUMNS {
         return Err(Problem::TooManyColumns {
             line: place.first,
@@ -87,43 +132,15 @@ pub(super) fn names_of(
     Ok((names, place.first))
 }
 
-/// Reads the next record that is not blank, and returns its place. `None` at the end.
-fn next_record(
-    reader: &mut csv::Reader<&[u8]>,
-    lines: &mut Lines<'_>,
-    record: &mut StringRecord,
-) -> Result<Option<Place>, Problem> {
-    while reader.read_record(record).map_err(unreadable)? {
-        let start = record.position().map_or(0, |at| at.byte() as usize);
-        let place = lines.of(start, reader.position().byte() as usize);
-        let written = &lines.text[start..reader.position().byte() as usize];
-        if !is_blank(record, written) {
-            return Ok(Some(place));
-        }
-    }
-    Ok(None)
-}
-
-/// Whether nothing is written. Quotes with nothing between them are an empty cell of a table of one column.
-fn is_blank(record: &StringRecord, written: &[u8]) -> bool {
-    record.len() == 1 && record[0].trim().is_empty() && !written.contains(&b'"')
-}
-
-fn unreadable(error: csv::Error) -> Problem {
-    Problem::Unreadable(error.into())
-}
-
 /// Calls `each` for every record that is not blank, with its place.
 pub(super) fn each_record(
     text: &str,
     delimiter: char,
     mut each: impl FnMut(&StringRecord, Place) -> Result<(), Problem>,
 ) -> Result<(), Problem> {
-    let mut reader = reader(text, delimiter);
-    let mut lines = Lines::new(text, delimiter);
-    let mut record = StringRecord::new();
-    while let Some(place) = next_record(&mut reader, &mut lines, &mut record)? {
-        each(&record, place)?;
+    let mut records = Records::of(text, delimiter);
+    while let Some(place) = records.read()? {
+        each(&records.record, place)?;
     }
     Ok(())
 }
@@ -144,14 +161,6 @@ pub(super) fn each_row(
     })
 }
 
-/// Finds the line numbers of rows in a text. Rows must be asked for in ascending order.
-struct Lines<'a> {
-    text: &'a [u8],
-    delimiter: u8,
-    counted: usize,
-    line: usize,
-}
-
 /// The lines of a row.
 pub(super) struct Place {
     pub first: usize,
@@ -159,43 +168,6 @@ pub(super) struct Place {
     /// For a row of several lines: whether every double quote that opens a field is closed at the end of
     /// the field. Always true for a row of one line, which cannot contain another row.
     pub quoted_well: bool,
-}
-
-impl<'a> Lines<'a> {
-    fn new(text: &'a str, delimiter: char) -> Self {
-        Self {
-            text: text.as_bytes(),
-            delimiter: delimiter as u8,
-            counted: 0,
-            line: 1,
-        }
-    }
-
-    /// The lines of the text between two bytes, without the line ends around it.
-    fn of(&mut self, start: usize, end: usize) -> Place {
-        let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
-        let within = &self.text[start..end];
-        let skipped = within.iter().take_while(|byte| is_end(byte)).count();
-        let trailing = within[skipped..]
-            .iter()
-            .rev()
-            .take_while(|byte| is_end(byte))
-            .count();
-        let lines = |from: usize, to: usize| {
-            let bytes = self.text[from..to].iter();
-            bytes.filter(|byte| **byte == b'\n').count()
-        };
-        let (start, end) = (start + skipped, end - trailing);
-        let first = self.line + lines(self.counted, start);
-        let last = first + lines(start, end);
-        let quoted_well = first == last || quoted_well(&self.text[start..end], self.delimiter);
-        (self.counted, self.line) = (end, last);
-        Place {
-            first,
-            last,
-            quoted_well,
-        }
-    }
 }
 
 /// Whether every quote that opens a field of this record is closed at the end of the field. The CSV reader

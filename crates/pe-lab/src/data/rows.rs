@@ -1,7 +1,6 @@
 //! Collects labelled token sequences, and the rows that cannot be used.
 
 use std::borrow::Cow;
-use std::rc::Rc;
 
 use super::class_table::ClassTable;
 use super::error::Problem;
@@ -16,12 +15,10 @@ use super::reading::{Objective, Reading, TokenKind};
 use super::times::Times;
 use super::untaken::{SHOWN_EMPTY, Untaken};
 
-/// One labelled sequence: its tokens and its label as indices.
+/// One labelled sequence: its tokens and its label as indices into [`Rows::words`] and [`Rows::labels`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Row {
-    /// Indices into [`Rows::words`].
     pub tokens: Vec<u32>,
-    /// Index into [`Rows::labels`].
     pub label: usize,
 }
 
@@ -105,14 +102,12 @@ pub(super) struct Tokens {
     empty: usize,
     /// Whether empty cells at the end of the row were taken for its end.
     pub ended_by_empty: bool,
-    /// The time of each token, where rows have times.
     pub times: Vec<f64>,
     /// The name of the row, where rows have names of their own.
     pub name: Option<String>,
 }
 
 impl Tokens {
-    /// Adds a token.
     pub fn push(&mut self, token: &str) {
         self.count += 1;
         if self.count <= MAX_TOKENS * MAX_PATCH {
@@ -123,13 +118,11 @@ impl Tokens {
         }
     }
 
-    /// Adds the token of an empty cell.
     pub fn push_empty(&mut self) {
         self.empty += 1;
         self.push(EMPTY);
     }
 
-    /// The number of tokens added.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -143,7 +136,7 @@ pub(super) struct Collector {
     pub reading: Reading,
     pub labels_are: Labels,
     /// The classes of rows by their ids, where they are in a table of their own.
-    pub classes: Option<Rc<ClassTable>>,
+    pub classes: Option<ClassTable>,
     /// The rows so far. Their words and labels have the numbers of those below.
     out: Rows,
     words: Numbered,
@@ -283,12 +276,10 @@ impl Collector {
         kept.find_map(|token| numbers::step(token, channels).err())
     }
 
-    /// The number of rows so far.
     pub fn len(&self) -> usize {
         self.out.rows.len()
     }
 
-    /// Notes a row that cannot be used.
     pub fn reject(&mut self, line: usize, what: String) {
         self.untaken.reject(line, what);
     }
@@ -451,7 +442,6 @@ impl Collector {
         Ok(patches.into_iter().chain(others).collect())
     }
 
-    /// All rows.
     pub fn finish(mut self) -> Rows {
         let mut out = self.out;
         let found = self.labels.names();

@@ -8,7 +8,6 @@ use crate::task::Stream;
 pub(super) struct Sequences {
     /// Where each row ends among the tokens.
     pub ends: Vec<u32>,
-    /// The label of each row.
     pub labels: Vec<u32>,
     /// The tokens of each label, where labels are answers that are written; else none.
     pub answers: Option<Vec<Vec<u32>>>,
@@ -41,17 +40,14 @@ impl Sequences {
         }
     }
 
-    /// How many rows there are.
     pub fn count(&self) -> usize {
         self.ends.len()
     }
 
-    /// The number of tokens of a row.
     pub fn length(&self, row: usize) -> usize {
         self.ends[row] as usize - self.start(row)
     }
 
-    /// The label of a row.
     pub fn label(&self, row: usize) -> usize {
         self.labels[row] as usize
     }

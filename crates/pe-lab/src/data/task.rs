@@ -104,7 +104,7 @@ impl DataTask {
     /// What a person is to be warned of, if anything. It is a line of [`describe`](Self::describe) too.
     pub fn warning(&self) -> Option<&str> {
         match &self.made {
-            Made::Rows(tasks) => tasks[0].warning(),
+            Made::Rows(tasks) => tasks[0].warning.as_deref(),
             _ => None,
         }
     }
@@ -168,7 +168,7 @@ impl DataTask {
     /// The labels, in the order of the classes. None for a plain text, and where a number is predicted.
     pub fn labels(&self) -> &[String] {
         match &self.made {
-            Made::Rows(tasks) if tasks[0].target().is_none() => tasks[0].labels(),
+            Made::Rows(tasks) if tasks[0].target().is_none() => &tasks[0].labels,
             Made::Rows(_) | Made::Text(_) | Made::Next(_) => &[],
             Made::Images(task) => task.labels(),
             Made::Series(task) => task.labels(),

@@ -1,5 +1,6 @@
 //! What the tests of this folder share: files that are read, and what is said of them.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use super::labelled::Labelled;
 use super::labels::Labels;
 use super::prepared;
 use super::reading::Reading;
-use super::rows::{Collector, Rows};
+use super::rows::{Collector, Row, Rows};
 use super::spec::Source;
 use super::task::{DataTask, Made};
 use crate::door::Entry;
@@ -30,12 +31,9 @@ pub fn file(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
 
 /// A file of this name and content in a folder, to be read with these [`settings`].
 pub fn source(folder: &Path, name: &str, content: impl AsRef<[u8]>, text: &str) -> Source {
-    let reading = settings(text);
-    let file = file(folder, name, content);
     Source {
-        file,
-        reading,
-        ..Source::default()
+        reading: settings(text),
+        ..Source::from(file(folder, name, content).as_path())
     }
 }
 
@@ -81,11 +79,22 @@ pub fn tested_on(
     })
 }
 
-/// The tasks of labelled rows.
 pub(super) fn tasks_of_rows(data: &DataTask) -> &[Arc<Labelled>] {
     match &data.made {
         Made::Rows(tasks) => tasks,
         _ => panic!("no labelled rows"),
+    }
+}
+
+/// Rows of these labels and tokens.
+pub(super) fn labelled_rows(rows: impl IntoIterator<Item = (usize, Vec<u32>)>) -> Rows {
+    let row = |(label, tokens)| Row { tokens, label };
+    let rows: Vec<Row> = rows.into_iter().map(row).collect();
+    let labels = rows.iter().map(|row| row.label + 1).max().unwrap_or(0);
+    Rows {
+        rows,
+        labels: (0..labels).map(|label| format!("label {label}")).collect(),
+        ..Rows::default()
     }
 }
 
@@ -119,7 +128,6 @@ pub fn tested(task: &dyn Task) -> Vec<Sample> {
     lengths.flat_map(|length| task.test_set(length)).collect()
 }
 
-/// Checks that the prepared form of data gives the same tasks.
 #[track_caller]
 pub fn check_prepared(data: &DataTask) {
     let folder = tempfile::tempdir().unwrap();
@@ -135,43 +143,8 @@ pub fn check_prepared(data: &DataTask) {
 
 #[track_caller]
 fn check_equal(own: &Arc<dyn Task>, prepared: &Arc<dyn Task>) {
-    let about = |task: &dyn Task| {
-        let texts = (task.name(), task.about(), task.source(), task.floor_about());
-        let counts = (
-            task.vocabulary(),
-            task.classes(),
-            task.steps(),
-            task.framing(),
-        );
-        let lengths = (
-            task.train_lengths(),
-            task.test_lengths(),
-            task.vector_width(),
-        );
-        let times = (
-            task.has_times(),
-            task.mixes_lengths(),
-            task.causal(),
-            task.max_tokens(),
-        );
-        let scores = (
-            task.measure(),
-            task.unit(),
-            task.test_rows(),
-            task.solved_at(),
-        );
-        format!("{texts:?} {counts:?} {lengths:?} {times:?} {scores:?}")
-    };
-    assert_eq!(about(own.as_ref()), about(prepared.as_ref()));
-    for length in own.test_lengths() {
-        assert_eq!(own.test_set(length), prepared.test_set(length), "{length}");
-        assert!(!own.test_set(length).is_empty());
-        assert_eq!(own.floor(length), prepared.floor(length), "{length}");
-    }
-    for (seed, step) in [(1, 0), (1, 1), (1, 2), (7, 40)] {
-        let of = |task: &dyn Task| task.train_batch(seed, step, 16);
-        assert_eq!(of(own.as_ref()), of(prepared.as_ref()), "{seed} {step}");
-    }
+    assert_eq!(own.source(), prepared.source());
+    assert_eq!(everything(own.as_ref()), everything(prepared.as_ref()));
     let text = |task: &dyn Task| {
         let language = task.language()?;
         let prompt = language.prompt();
@@ -180,6 +153,28 @@ fn check_equal(own: &Arc<dyn Task>, prepared: &Arc<dyn Task>) {
     assert_eq!(text(own.as_ref()), text(prepared.as_ref()));
     let held_out = |task: &Arc<dyn Task>| Tuning::of(task.clone()).map(|task| tested(&task));
     assert_eq!(held_out(own), held_out(prepared));
+}
+
+/// Everything that a study sees of a task, but the name of its file.
+pub fn everything(task: &dyn Task) -> impl PartialEq + fmt::Debug + use<> {
+    let about = [task.name(), task.about(), task.floor_about()].map(String::from);
+    let counts = [task.vocabulary(), task.classes(), task.steps()];
+    let lengths = (task.train_lengths(), task.vector_width(), task.framing());
+    let is = [task.has_times(), task.mixes_lengths(), task.causal()];
+    let scores = (task.measure(), task.unit(), task.test_rows());
+    let tests = task.test_lengths().into_iter().map(|length| {
+        let set = task.test_set(length);
+        assert!(!set.is_empty());
+        (length, task.floor(length), set)
+    });
+    let tests: Vec<_> = tests.collect();
+    let batches = [(1, 0), (1, 1), (1, 2), (1, 3), (1, 4), (7, 40)];
+    let batches = batches.map(|(seed, step)| task.train_batch(seed, step, 16));
+    (
+        (about, counts, lengths, is),
+        (scores, task.solved_at(), task.max_tokens()),
+        (tests, batches),
+    )
 }
 
 impl Says for DataTask {

@@ -59,23 +59,13 @@ fn json_of(rows: &[(&str, Vec<String>)]) -> String {
     rows.iter().map(line).collect()
 }
 
-/// Everything that a study sees of a task.
+/// Everything that a study sees of data, wherever its tokens were found.
 fn everything(data: &DataTask) -> impl PartialEq + std::fmt::Debug + use<> {
-    let task = data.task();
-    let tests: Vec<_> = task
-        .test_lengths()
-        .into_iter()
-        .map(|length| (length, task.floor(length), task.test_set(length)))
-        .collect();
-    let batches: Vec<_> = (0..5).map(|step| task.train_batch(1, step, 16)).collect();
-    // Where the tokens were found is another place in each format.
     let described = data.describe().iter();
     let described =
         described.filter(|line| !line.starts_with("label from") && !line.contains("not read"));
-    (
-        (tests, batches, described.cloned().collect::<Vec<_>>()),
-        (task.vocabulary(), task.classes(), task.train_lengths()),
-    )
+    let described: Vec<String> = described.cloned().collect();
+    (testing::everything(data.task().as_ref()), described)
 }
 
 #[test]

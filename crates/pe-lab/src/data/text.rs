@@ -35,10 +35,10 @@ const STEPS: usize = 1500;
 #[derive(Debug)]
 pub(super) struct MaskedText {
     /// All characters, and how many of them are for training; those after them are held out.
-    characters: Stream,
+    pub characters: Stream,
     train: usize,
     /// The number of characters in the vocabulary. After them come the unknown character, MASK, BOS and EOS.
-    known: usize,
+    pub known: usize,
     /// The test sets, one for each of [`TEST_LENGTHS`].
     tests: Vec<Vec<Sample>>,
     source: String,
@@ -84,10 +84,6 @@ impl MaskedText {
     }
 
     /// The task of characters that were read before, `known` of them in the vocabulary.
-    ///
-    /// # Errors
-    ///
-    /// With the reason why they are none.
     pub fn prepared(characters: Stream, known: usize, file: &str) -> Result<Self, &'static str> {
         let count = characters.len();
         if count < MIN_CHARACTERS || !(1..=MAX_ALPHABET).contains(&known) {
@@ -109,12 +105,6 @@ impl MaskedText {
         }
     }
 
-    /// All characters as numbers, and how many are in the vocabulary.
-    pub fn characters(&self) -> (&Stream, usize) {
-        (&self.characters, self.known)
-    }
-
-    /// The number of characters held out.
     fn held_out(&self) -> usize {
         self.characters.len() - self.train
     }

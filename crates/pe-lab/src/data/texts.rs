@@ -127,7 +127,6 @@ fn about(reading: &Reading) -> Option<String> {
     images.or_else(records).or_else(|| reading.about_text())
 }
 
-/// Checks the settings.
 fn check(source: &Source) -> Result<(), Problem> {
     let reading = &source.reading;
     reading.check()?;
@@ -233,7 +232,6 @@ impl Part {
         }
     }
 
-    /// The names of the files, one for each line.
     pub fn names(&self) -> Vec<String> {
         let name = |file: &PathBuf| inside(&self.root, file).display().to_string();
         self.files.iter().map(name).collect()

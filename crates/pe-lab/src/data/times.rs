@@ -49,9 +49,8 @@ pub(super) fn middle(steps: &[f64]) -> f64 {
 /// What is said of times that become positions: what they are called, how they are counted, and their steps, the shortest
 /// first.
 pub(super) fn as_positions(name: &str, counted: &str, clock: Clock, steps: &[f64]) -> [String; 2] {
-    let steps = match steps {
-        [] => String::new(),
-        [first, .., last] => {
+    let steps = match (steps.first(), steps.last()) {
+        (Some(first), Some(last)) => {
             // Equal steps differ by rounding.
             let are_equal = last - first <= 1e-6 * last;
             let [middle, first, last] = [middle(steps), *first, *last].map(|of| clock.step(of));
@@ -60,7 +59,7 @@ pub(super) fn as_positions(name: &str, counted: &str, clock: Clock, steps: &[f64
                 false => format!("{middle} (the shortest {first}, the longest {last})"),
             }
         }
-        [step] => format!("each of {}", clock.step(*step)),
+        _ => String::new(),
     };
     [
         format!(
@@ -126,7 +125,6 @@ impl Times {
         &self.since[row]
     }
 
-    /// The rows in their order.
     pub fn rows(&self) -> impl Iterator<Item = &[f64]> {
         self.since.iter().map(Vec::as_slice)
     }
@@ -204,10 +202,6 @@ pub(super) struct Unit {
 
 impl Unit {
     /// That of these rows to train on.
-    ///
-    /// # Errors
-    ///
-    /// That of [`check`](Self::check).
     pub fn of(times: &Times, train: &[usize]) -> Result<Self, Problem> {
         let unit = Self {
             step: middle(&steps_of(train.iter().map(|row| times.row(*row)))),

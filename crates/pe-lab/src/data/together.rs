@@ -1,6 +1,7 @@
 //! Which rows stay together: those of equal tokens at equal times, and those of one group where a person names a column of groups.
 //! Of images, those with the same pixels.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 
@@ -85,7 +86,9 @@ impl Together {
         }
         if !of_groups.is_empty() {
             for unit in &mut units {
-                unit.label = most_frequent(unit.rows.iter().map(|row| labels[*row]));
+                // Of equally frequent labels the first.
+                let labels = unit.rows.iter().map(|row| Reverse(labels[*row]));
+                unit.label = most_frequent(labels).map_or(0, |Reverse(label)| label);
             }
         }
         Self {
@@ -95,9 +98,7 @@ impl Together {
             contradictory: is_contradictory.values().filter(|of| **of).count(),
         }
     }
-}
 
-impl Together {
     /// How many groups there are, and how many of them were joined.
     pub fn groups_in_words(&self, data: &Rows) -> String {
         let groups = counted(self.units.len(), "group");
@@ -139,16 +140,14 @@ impl Together {
     }
 }
 
-/// The label that occurs most often. Of equally frequent ones, the first in the order of the labels.
-fn most_frequent(labels: impl Iterator<Item = usize>) -> usize {
-    let mut counts: HashMap<usize, usize> = HashMap::new();
-    for label in labels {
-        *counts.entry(label).or_default() += 1;
+/// What occurs most often: of what is equally frequent, the largest.
+pub(super) fn most_frequent<T: Copy + Ord + Hash>(all: impl Iterator<Item = T>) -> Option<T> {
+    let mut counts: HashMap<T, usize> = HashMap::new();
+    for one in all {
+        *counts.entry(one).or_default() += 1;
     }
-    let most = counts
-        .into_iter()
-        .max_by_key(|(label, count)| (*count, std::cmp::Reverse(*label)));
-    most.map_or(0, |(label, _)| label)
+    let most = counts.into_iter().max_by_key(|(one, count)| (*count, *one));
+    most.map(|(one, _)| one)
 }
 
 /// Numbers that are joined into sets; the smallest number of a set is its root.
@@ -173,38 +172,29 @@ impl Union {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rows::Row;
     use super::*;
-    use crate::data::testing::Says;
-
-    fn data(rows: &[(usize, &[u32], u32)]) -> Rows {
-        let row = |of: &(usize, &[u32], u32)| Row {
-            label: of.0,
-            tokens: of.1.to_vec(),
-        };
-        Rows {
-            rows: rows.iter().map(row).collect(),
-            groups: rows.iter().map(|of| of.2).collect(),
-            ..Rows::default()
-        }
-    }
+    use crate::data::testing::{Says, labelled_rows};
 
     #[test]
     fn groups_that_share_a_sequence_are_one() {
-        let rows: [(usize, &[u32], u32); 6] = [
-            (0, &[1, 2], 7),
-            (1, &[3], 8),
-            (1, &[4, 4, 4], 9),
-            (1, &[3], 9),
-            (0, &[5], 7),
-            (0, &[3], 10),
+        let rows = [
+            (0, vec![1, 2]),
+            (1, vec![3]),
+            (1, vec![4, 4, 4]),
+            (1, vec![3]),
+            (0, vec![5]),
+            (0, vec![3]),
         ];
-        let all = Together::of(&data(&rows));
+        let data = Rows {
+            groups: vec![7, 8, 9, 9, 7, 10],
+            ..labelled_rows(rows)
+        };
+        let all = Together::of(&data);
         assert_eq!(all.of_row, [0, 1, 1, 1, 0, 1]);
         assert_eq!(all.units[0].rows, [0, 4]);
         assert_eq!((all.units[1].label, all.units[1].length), (1, 3));
         assert_eq!((all.repeated, all.contradictory), (2, 1));
-        let said = all.groups_in_words(&data(&rows));
+        let said = all.groups_in_words(&data);
         said.says("2 groups of rows (4 by name; groups with a sequence in common count as one)");
     }
 }

@@ -56,7 +56,6 @@ impl Tokenizer {
         Ok(Self { inner, vocabulary })
     }
 
-    /// The number of different tokens.
     pub fn vocabulary(&self) -> usize {
         self.vocabulary
     }

@@ -105,7 +105,6 @@ impl Header {
         ))
     }
 
-    /// What the series are.
     fn describe(&self, channels: usize) -> String {
         format!(
             "{}series of {}; the {} is the last field of a line",

@@ -67,10 +67,6 @@ fn quoted<'a>(rest: &'a str, line: &str) -> Result<(String, &'a str), String> {
 }
 
 /// A name at the beginning of a text, perhaps in quotes, and what stands behind it.
-///
-/// # Errors
-///
-/// With a quote that is not closed.
 pub(super) fn name(text: &str) -> Result<(String, &str), String> {
     let text = text.trim_start();
     if text.starts_with(QUOTES) {
@@ -92,7 +88,7 @@ fn column(line: &str, part: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::testing::rows;
+    use crate::data::testing::{Says, rows};
 
     #[test]
     fn fields_stand_between_commas_and_perhaps_in_quotes() {
@@ -120,8 +116,7 @@ mod tests {
             'é' x,1 | `x,1` stands behind the quote that ends in column 4
             ",
         ) {
-            let said = fields(line).unwrap_err();
-            assert!(said.contains(what), "{what}: {said}");
+            fields(line).unwrap_err().says(what);
         }
     }
 }

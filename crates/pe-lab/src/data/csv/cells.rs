@@ -5,7 +5,6 @@ use super::super::error::Problem;
 use super::super::quote::column_called;
 use super::super::reading::{Reading, TokenKind};
 
-/// Names of columns that hold no tokens.
 const NOT_TOKENS: [&str; 17] = [
     "",
     "id",

@@ -1,7 +1,7 @@
 //! Decodes PNG and JPEG files, and brings them to a size.
 
 use std::fs::{self, File};
-use std::io::{Cursor, Read};
+use std::io::{self, Cursor, ErrorKind};
 use std::path::Path;
 
 use image::imageops::FilterType;
@@ -10,6 +10,7 @@ use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits, Rgba};
 use super::super::limits::MAX_BYTES;
 use super::super::quote::grouped;
 use super::size::Size;
+use crate::door::bytes_of;
 
 /// The most pixels of an image file: 50 million, such as 8,660 × 5,773.
 const MAX_PIXELS: u64 = 50_000_000;
@@ -21,22 +22,18 @@ const MAX_MEMORY: u64 = 512 << 20;
 pub(super) struct Header {
     /// Height and width as the image is shown.
     pub size: Size,
-    /// Whether it has colours.
     pub is_coloured: bool,
     /// Whether it has transparent parts.
     pub is_transparent: bool,
 }
 
 /// Reads the beginning of an image file. Nothing is decoded.
-///
-/// # Errors
-///
-/// In words, why the file cannot be used.
 pub(super) fn header(path: &Path) -> Result<Header, String> {
     let mut decoder = decoder(path)?;
     let (width, height) = decoder.dimensions();
     let turned = decoder.orientation().map_err(said)?;
-    let size = match turns(turned) {
+    // Those from 5 on exchange height and width.
+    let size = match turned.to_exif() >= 5 {
         true => [width as usize, height as usize],
         false => [height as usize, width as usize],
     };
@@ -48,20 +45,7 @@ pub(super) fn header(path: &Path) -> Result<Header, String> {
     })
 }
 
-/// Whether an orientation exchanges height and width.
-fn turns(orientation: image::metadata::Orientation) -> bool {
-    use image::metadata::Orientation::{Rotate90, Rotate90FlipH, Rotate270, Rotate270FlipH};
-    matches!(
-        orientation,
-        Rotate90 | Rotate270 | Rotate90FlipH | Rotate270FlipH
-    )
-}
-
 /// Decodes an image, turned as it is shown.
-///
-/// # Errors
-///
-/// In words, why the file cannot be used.
 pub(super) fn decode(path: &Path) -> Result<DynamicImage, String> {
     let mut decoder = decoder(path)?;
     let turned = decoder.orientation().map_err(said)?;
@@ -90,7 +74,7 @@ pub(super) fn at_size(image: &DynamicImage, [height, width]: Size, coloured: boo
 
 /// Opens a file, and checks its size before anything is decoded.
 fn decoder(path: &Path) -> Result<impl ImageDecoder, String> {
-    let bytes = bytes_of(path)?;
+    let bytes = bytes_of_file(path)?;
     // What a file holds is told by its first bytes, not by its name.
     let format = match image::guess_format(&bytes) {
         Ok(ImageFormat::Png) => ImageFormat::Png,
@@ -127,24 +111,21 @@ fn decoder(path: &Path) -> Result<impl ImageDecoder, String> {
     Ok(decoder)
 }
 
-/// The bytes of a file, if it is not too large.
-fn bytes_of(path: &Path) -> Result<Vec<u8>, String> {
-    let unreadable = |error: std::io::Error| error.to_string();
+fn bytes_of_file(path: &Path) -> Result<Vec<u8>, String> {
+    let unreadable = |error: io::Error| match error.kind() {
+        ErrorKind::InvalidData => format!(
+            "has more than the {} bytes that are read",
+            grouped(MAX_BYTES as usize)
+        ),
+        _ => error.to_string(),
+    };
     if !fs::metadata(path).map_err(unreadable)?.is_file() {
         return Err("is not a file".into());
     }
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(MAX_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(unreadable)?;
-    match bytes.len() as u64 {
-        0 => Err("is empty".into()),
-        size if size > MAX_BYTES => Err(format!(
-            "has more than the {} bytes that are read",
-            grouped(MAX_BYTES as usize)
-        )),
-        _ => Ok(bytes),
+    let bytes = File::open(path).and_then(|file| bytes_of(file, MAX_BYTES));
+    match bytes.map_err(unreadable)? {
+        empty if empty.is_empty() => Err("is empty".into()),
+        bytes => Ok(bytes),
     }
 }
 
@@ -154,7 +135,6 @@ fn is_whole(bytes: &[u8]) -> bool {
     last(0xda).is_some_and(|scan| last(0xd9).is_some_and(|end| end > scan))
 }
 
-/// The image on a white ground.
 fn on_white(image: &DynamicImage) -> DynamicImage {
     let is_coloured = image.color().has_color();
     let mut pixels = image.to_rgba8();

@@ -7,7 +7,6 @@ use super::super::quote::{grouped, shorten};
 use super::super::split::in_a_fifth;
 use super::super::together::Together;
 
-/// What is said of equal images.
 pub fn notes(equal: &Together, trained: &[usize], tested: &[usize]) -> Vec<String> {
     let unit = |image: &usize| equal.of_row[*image];
     let known: HashSet<usize> = trained.iter().map(unit).collect();
@@ -52,12 +51,10 @@ pub fn drawn(equal: &Together, labels: &[String]) -> Result<Vec<bool>, Problem> 
     let mut is_test = vec![false; equal.of_row.len()];
     for (class, groups) in of_class.iter().enumerate() {
         let sizes: Vec<usize> = groups.iter().map(|images| images.len()).collect();
-        let drawn = groups.iter().zip(in_a_fifth(&sizes, class));
-        for image in drawn
-            .filter(|(_, drawn)| *drawn)
-            .flat_map(|(images, _)| *images)
-        {
-            is_test[*image] = true;
+        for (images, is_drawn) in groups.iter().zip(in_a_fifth(&sizes, class)) {
+            for image in *images {
+                is_test[*image] = is_drawn;
+            }
         }
     }
     Ok(is_test)

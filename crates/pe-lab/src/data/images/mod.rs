@@ -32,7 +32,7 @@ use super::limits::MIN_ROWS;
 use super::open::open_bytes;
 use super::quote::{counted as counted_of, grouped, once_through, shorten};
 use super::reading::Reading;
-use super::spec::{DataSpec, FileSpec, Source};
+use super::spec::{DataSpec, FileSpec, Source, name_of};
 use super::task::{DataTask, Made};
 use super::together::Together;
 use crate::task::floor::most_frequent_share;
@@ -75,12 +75,12 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
         false => {
             let pack = Pack::parse(open_bytes(&source.entry(&source.file))?)?;
             check(&pack.contents, reading)?;
-            let file = FileSpec::of(&source.file, &[]).file;
+            let file = name_of(&source.file);
             (pack, file, vec![source.file.clone()])
         }
     };
     let description = describe(&pack.contents);
-    let spec = FileSpec::of(Path::new(&file), pack.bytes());
+    let spec = FileSpec::of(Path::new(&file), &pack.bytes);
     let spec = DataSpec::new(spec, Format::Images, reading);
     let made = Made::Images(Arc::new(Images::new(pack, &file)));
     Ok(DataTask {
@@ -155,13 +155,7 @@ fn packed(root: &Path, reading: &Reading) -> Result<(Pack, Vec<PathBuf>), Proble
     contents.check_room()?;
 
     contents.notes = notes;
-    let headers = decoded.iter().map(|of| of.image.header);
-    let facts = facts(
-        &headers.collect::<Vec<_>>(),
-        &sizes,
-        &contents,
-        stored_as_colours,
-    );
+    let facts = facts(&decoded, &sizes, &contents, stored_as_colours);
     contents.notes.extend(facts);
     contents.notes.push(format!(
         "{} to train on, {} to test on: {from}",
@@ -226,7 +220,6 @@ struct Decoded {
     pixels: Vec<u8>,
 }
 
-/// Every image at the size of the training.
 fn decoded(
     images: Vec<Image>,
     contents: &Contents,
@@ -308,12 +301,13 @@ fn check_parts(contents: &Contents) -> Result<(), Problem> {
 
 /// What the files are, and what is made of them.
 fn facts(
-    headers: &[Header],
+    decoded: &[Decoded],
     sizes: &Sizes,
     contents: &Contents,
     stored_as_colours: bool,
 ) -> Vec<String> {
-    let count = |is: &dyn Fn(&Header) -> bool| headers.iter().filter(|header| is(header)).count();
+    let headers = || decoded.iter().map(|of| &of.image.header);
+    let count = |is: &dyn Fn(&Header) -> bool| headers().filter(|header| is(header)).count();
     let resized = count(&|header| header.size != sizes.image);
     let cut = count(&|header| header.size[0] * sizes.image[1] != header.size[1] * sizes.image[0]);
     let (coloured, transparent) = (count(&|h| h.is_coloured), count(&|h| h.is_transparent));
@@ -333,10 +327,10 @@ fn facts(
         }
     )];
     lines.push(match (contents.coloured, stored_as_colours) {
-        (true, _) if coloured == headers.len() => "colours: three numbers for a pixel".into(),
+        (true, _) if coloured == decoded.len() => "colours: three numbers for a pixel".into(),
         (true, _) => format!(
             "colours: three numbers for a pixel, also for the {} grey files",
-            grouped(headers.len() - coloured)
+            grouped(decoded.len() - coloured)
         ),
         (false, true) => "grey: one number for a pixel; files with colours hold grey alone".into(),
         (false, false) => "grey: one number for a pixel".into(),

@@ -1,9 +1,8 @@
 //! The size to which all images are brought, the size of a patch, and the other sizes they are tested at.
 
-use std::collections::HashMap;
-
 use super::super::error::Problem;
 use super::super::reading::Reading;
+use super::super::together::most_frequent;
 
 /// The patches along the longer side of an image, unless a flag says otherwise. 8 × 8 are 64 tokens, as
 /// in the task digits, and 256 at twice the resolution.
@@ -25,7 +24,6 @@ pub(super) type Size = [usize; 2];
 pub(super) struct Sizes {
     /// Height and width of an image: multiples of the patch.
     pub image: Size,
-    /// The side of a patch.
     pub patch: usize,
 }
 
@@ -48,7 +46,7 @@ impl Sizes {
         }
         let image = match reading.size {
             Some(side) => [side; 2],
-            None => bounded(commonest(found)),
+            None => bounded(most_frequent(found.iter().copied()).unwrap_or([1, 1])),
         };
         let patch = reading.patch.unwrap_or_else(|| fitting(image));
         let sizes = match reading.size {
@@ -110,18 +108,6 @@ impl Sizes {
 /// A size in words: height × width.
 pub(super) fn by([height, width]: Size) -> String {
     format!("{height} × {width}")
-}
-
-/// The size that most images have, the larger one of several.
-fn commonest(found: &[Size]) -> Size {
-    let mut counts: HashMap<Size, usize> = HashMap::new();
-    for size in found {
-        *counts.entry(*size).or_default() += 1;
-    }
-    let most = counts
-        .into_iter()
-        .max_by_key(|(size, count)| (*count, *size));
-    most.map_or([1, 1], |(size, _)| size)
 }
 
 /// The same size, scaled down if its longer side is longer than [`LONGEST`].

@@ -1,7 +1,6 @@
 //! Images as a task: predict the class of an image from its patches.
 
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 
 use pe_burn::Grid;
 
@@ -20,7 +19,7 @@ use crate::task::{Answer, Epochs, Input, Readout, Sample, Task, TestRows, steps}
 /// one size, and tested at several.
 #[derive(Debug)]
 pub(in super::super) struct Images {
-    pack: Arc<Pack>,
+    pack: Pack,
     /// The mean and the standard deviation of each colour.
     scale: Vec<(f64, f64)>,
     epochs: Epochs,
@@ -42,7 +41,7 @@ impl Images {
                 grouped(contents.labels.len())
             ),
             source: format!("{file}, {} images", grouped(images)),
-            pack: Arc::new(pack),
+            pack,
         }
     }
 
@@ -56,14 +55,13 @@ impl Images {
         }
     }
 
-    /// The names of the classes.
     pub fn labels(&self) -> &[String] {
         &self.contents().labels
     }
 
     /// The file that a study keeps.
     pub fn bytes(&self) -> &[u8] {
-        self.pack.bytes()
+        &self.pack.bytes
     }
 
     /// The size of the training, and whether images are read in colours.

@@ -1,6 +1,6 @@
 //! Of rows with groups, those that are held out while something is chosen.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use crate::data::split::{Split, a_part};
 use crate::task::{Input, Sample};
@@ -23,17 +23,13 @@ pub(super) fn key(sample: &Sample) -> Vec<usize> {
 
 /// A tenth of the rows to train on, in whole units, drawn as the test is.
 pub(super) fn apart(split: &Split) -> Vec<usize> {
-    let mut sizes: HashMap<usize, usize> = HashMap::new();
+    let mut sizes: BTreeMap<usize, usize> = BTreeMap::new();
     for row in &split.train {
         *sizes.entry(split.together.of_row[*row]).or_default() += 1;
     }
-    let mut units: Vec<(usize, usize)> = sizes.into_iter().collect();
-    units.sort_unstable();
-    let sizes: Vec<usize> = units.iter().map(|unit| unit.1).collect();
-    let drawn = a_part(&sizes, APART, "data/apart", 0);
-    let drawn: HashSet<usize> = (units.iter().zip(drawn))
-        .filter_map(|((unit, _), is_drawn)| is_drawn.then_some(*unit))
-        .collect();
+    let of_units: Vec<usize> = sizes.values().copied().collect();
+    let drawn = sizes.keys().zip(a_part(&of_units, APART, "data/apart", 0));
+    let drawn: HashSet<&usize> = drawn.filter(|(_, is)| *is).map(|(unit, _)| unit).collect();
     let is_apart = |row: &&usize| drawn.contains(&split.together.of_row[**row]);
     split.train.iter().filter(is_apart).copied().collect()
 }

@@ -9,10 +9,6 @@ use crate::data::sequences::Sequences;
 
 impl Labelled {
     /// The task of parts that were read from a file.
-    ///
-    /// # Errors
-    ///
-    /// With the reason why they do not belong together.
     pub fn prepared(
         sequences: Arc<Sequences>,
         labels: Vec<String>,
@@ -24,23 +20,17 @@ impl Labelled {
     ) -> Result<Self, &'static str> {
         let rows = sequences.count();
         let bins = || division.inside.iter().chain(&division.beyond);
-        let tested = || bins().flat_map(|bin| &bin.rows);
+        let tested = bins().flat_map(|bin| &bin.rows);
         if train.is_empty() || division.inside.is_empty() || bins().any(|bin| bin.rows.is_empty()) {
             return Err("it has no rows to train on or to test");
         }
         let apart = division.apart.iter().flatten();
-        if train
-            .iter()
-            .chain(tested())
-            .chain(apart)
-            .any(|row| *row >= rows)
-        {
+        let mut named = train.iter().chain(tested).chain(apart);
+        if named.any(|row| *row >= rows) {
             return Err("it names rows that it does not have");
         }
-        if numbers
-            .iter()
-            .any(|number| *number as usize >= division.words)
-        {
+        let is_outside = |number: &u32| *number as usize >= division.words;
+        if numbers.iter().any(is_outside) {
             return Err("it has a token outside of its vocabulary");
         }
         let measured = match (table, &division.scale) {
@@ -67,10 +57,5 @@ impl Labelled {
         Ok(Self::of(
             sequences, labels, file, division, numbers, train, measured,
         ))
-    }
-
-    /// What [`prepared`](Self::prepared) takes of this task alone.
-    pub fn own(&self) -> (&Division, &[u32], &[usize]) {
-        (&self.division, &self.numbers, &self.train)
     }
 }

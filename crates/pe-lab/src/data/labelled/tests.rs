@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::data::limits::MAX_VOCABULARY;
-use crate::data::rows::Row;
-use crate::data::testing::Says;
+use crate::data::testing::{Says, labelled_rows};
 use crate::rng::{generator, permutation};
 
 fn task(rows: Vec<(usize, Vec<u32>)>, words: usize) -> (Labelled, Vec<String>) {
@@ -30,12 +29,9 @@ fn of_pairs(rows: u32) -> Labelled {
 }
 
 fn data(rows: Vec<(usize, Vec<u32>)>, words: usize) -> Rows {
-    let row = |(label, tokens)| Row { tokens, label };
     Rows {
-        rows: rows.into_iter().map(row).collect(),
         words: (0..words).map(|word| format!("w{word}")).collect(),
-        labels: vec!["no".into(), "yes".into()],
-        ..Rows::default()
+        ..labelled_rows(rows)
     }
 }
 
@@ -71,14 +67,6 @@ fn rare_words_are_one_beyond_ten_thousand() {
         assert!(tokens[1..20].iter().all(|token| (1..20).contains(token)));
     }
     assert_eq!((test.len(), task.floor(40)), (800, 0.5));
-}
-
-#[test]
-fn a_test_of_words_that_training_never_sees_is_refused() {
-    let row = |row: u32| (row as usize % 2, (0..40).map(|i| row * 40 + i).collect());
-    let rows = data((0..400).map(row).collect(), 16_000);
-    let wrong = made(&rows).unwrap_err();
-    assert!(matches!(wrong, Problem::Unknown { percent, .. } if percent == 100.0));
 }
 
 #[test]

@@ -191,13 +191,10 @@ impl DataTask {
     fn parts(&self) -> io::Result<(About, Vec<Numbers<'_>>)> {
         Ok(match &self.made {
             Made::Rows(tasks) => parts_of_rows(tasks),
-            Made::Text(task) => {
-                let (characters, known) = task.characters();
-                (
-                    About::Masked { known },
-                    vec![Numbers::tokens(2, characters)],
-                )
-            }
+            Made::Text(task) => (
+                About::Masked { known: task.known },
+                vec![Numbers::tokens(2, &task.characters)],
+            ),
             Made::Next(task) => {
                 let Alphabet::Characters(known) = task.alphabet() else {
                     return Err(io::ErrorKind::Unsupported.into());
@@ -209,14 +206,16 @@ impl DataTask {
                 )
             }
             Made::Series(task) => {
-                let (about, numbers) = task.own();
-                let columns = numbers.columns.iter().map(Vec::as_slice).collect();
+                let table = &task.table;
+                let columns = table.values.iter().map(Vec::as_slice).collect();
                 let mut parts = vec![Numbers::real("values", columns)];
-                let times = numbers.times;
-                parts.extend(times.map(|times| Numbers::real("times", vec![times])));
-                let classes = numbers.classes;
-                parts.extend(classes.map(|classes| Numbers::indices("classes", classes)));
-                (About::Series(about), parts)
+                if let Some(times) = &table.times {
+                    parts.push(Numbers::real("times", vec![times]));
+                }
+                if let series::Target::Classes { of_rows, .. } = &table.to_predict {
+                    parts.push(Numbers::indices("classes", of_rows));
+                }
+                (About::Series(task.described()), parts)
             }
             Made::Images(_) => return Err(io::ErrorKind::Unsupported.into()),
         })
@@ -224,7 +223,7 @@ impl DataTask {
 }
 
 fn parts_of_rows(tasks: &[Arc<Labelled>]) -> (About, Vec<Numbers<'_>>) {
-    let sequences = tasks[0].sequences();
+    let sequences = &tasks[0].sequences;
     let mut parts = vec![
         Numbers::short("ends", &sequences.ends),
         Numbers::short("labels", &sequences.labels),
@@ -237,21 +236,21 @@ fn parts_of_rows(tasks: &[Arc<Labelled>]) -> (About, Vec<Numbers<'_>>) {
         parts.push(Numbers::new("lengths of answers", 4, labels, lengths));
         parts.push(Numbers::new("answers", 4, count, tokens));
     }
-    if let Some(measured) = tasks[0].measured() {
-        parts.push(Numbers::real("measured", vec![measured.own().0]));
+    if let Some(measured) = &tasks[0].measured {
+        parts.push(Numbers::real("measured", vec![&measured.table]));
     }
     if let Some(since) = &sequences.since {
         parts.push(Numbers::real("times", vec![since]));
     }
     let mut folds = Vec::new();
     for task in tasks {
-        let (division, numbers, train) = task.own();
-        let name = &division.name;
-        parts.push(Numbers::short(&format!("numbers of {name}"), numbers));
-        parts.push(Numbers::indices(&format!("train of {name}"), train));
-        folds.push(division.clone());
+        let name = &task.division.name;
+        let (numbers, train) = (format!("numbers of {name}"), format!("train of {name}"));
+        parts.push(Numbers::short(&numbers, &task.numbers));
+        parts.push(Numbers::indices(&train, &task.train));
+        folds.push(task.division.clone());
     }
-    let labels = tasks[0].labels().to_vec();
+    let labels = tasks[0].labels.clone();
     (About::Rows { labels, folds }, parts)
 }
 
@@ -398,7 +397,6 @@ impl Prepared {
         Ok(lengths.into_iter().map(of).collect())
     }
 
-    /// The task of this name, of rows.
     fn rows(
         mut self,
         labels: Vec<String>,

@@ -11,7 +11,6 @@
 use csv::StringRecord;
 
 use super::super::channels::step;
-
 use super::super::csv::{TIMES, ranges};
 use super::super::dates::Clock;
 use super::super::error::Problem;
@@ -114,10 +113,6 @@ pub(in super::super) fn read(
 }
 
 /// The names of the columns of the channels.
-///
-/// # Errors
-///
-/// Those of [`read`].
 pub(in super::super) fn channels_of(
     text: &str,
     reading: &Reading,
@@ -246,7 +241,6 @@ fn channels(
     }
 }
 
-/// A series that is being read.
 #[derive(Default)]
 struct Series {
     line: usize,

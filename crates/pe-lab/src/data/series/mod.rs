@@ -21,6 +21,7 @@ mod time;
 pub use co2::co2;
 pub(super) use long::{channels_of, read as read_long};
 pub(super) use predict::to_predict;
+pub(super) use table::Target;
 pub(super) use task::{About, Series};
 
 use super::error::{Problem, refuse};
@@ -29,7 +30,7 @@ use super::quote::{column_called, counted, grouped, shorten};
 use super::reading::Reading;
 use super::sheet::Form;
 use super::times::{as_positions, steps_of};
-use table::{How, Table, Target};
+use table::{How, Table};
 
 use crate::grouped::first_of;
 use crate::task::{Task, rounded};
@@ -58,7 +59,8 @@ pub(super) fn read(
     file: &str,
 ) -> Result<(Series, Vec<String>), Problem> {
     let wrong = |reason: String| Err(Problem::Other(reason));
-    let flag = reading.not_about_series();
+    let flag = reading
+        .first("--label --text --group --tokens --no-beyond --causal --objective --train-length");
     refuse(flag, "is not about a series, which --target asks for")?;
     let (table, how) = table::read(text, reading, form)?;
     let rows = table.rows();
@@ -81,7 +83,7 @@ pub(super) fn read(
         window,
         tested_lengths(window, held_out),
     );
-    task.check_range(task.table()).map_err(Problem::Other)?;
+    task.check_range(&task.table).map_err(Problem::Other)?;
     let floor = task.floor(window);
     let is_error = !task.measure().is_accuracy();
     if is_error && floor == 0.0 {
@@ -92,7 +94,7 @@ pub(super) fn read(
     if !is_error && floor == 1.0 {
         return wrong("all rows of the test are of one class".into());
     }
-    notes.extend(only_in_test(task.table(), to_train)?);
+    notes.extend(only_in_test(&task.table, to_train)?);
     let tested = task.test_lengths();
     let tested: Vec<String> = tested.iter().map(usize::to_string).collect();
     notes.push(format!(
@@ -149,7 +151,6 @@ fn window(rows: usize, asked: Option<usize>) -> Result<usize, Problem> {
     }
 }
 
-/// What was found, in lines for a person.
 fn describe(table: &Table, how: &How, to_train: usize, window: usize) -> Vec<String> {
     let rows = table.rows();
     let named = table.columns.iter().map(|name| column_called(name));
@@ -221,7 +222,6 @@ fn only_in_test(table: &Table, to_train: usize) -> Result<Option<String>, Proble
     }
 }
 
-/// The lines that are no rows, if there are any.
 fn left_out(table: &Table, how: &How) -> Option<String> {
     (how.left_out.bad_count > 0).then(|| {
         format!(

@@ -26,7 +26,7 @@ pub(in super::super) fn to_predict(
 ) -> Result<ToPredict, Problem> {
     let (_, _, text) = open(&Entry::named(file), reading)?;
     let sheet = Sheet::of(&text, reading, Form::of(file, &text))?;
-    let table = table::read_like(&sheet, task.table())?;
+    let table = table::read_like(&sheet, &task.table)?;
     task.check_range(&table).map_err(Problem::Other)?;
     let (rows, shortest) = (table.rows(), task.shortest());
     let windows = task.windows_of(rows);
@@ -56,7 +56,7 @@ pub(in super::super) fn to_predict(
     }
     let classes = match from {
         Some(_) => Vec::new(),
-        None => classes(&sheet, &task.table().target)?,
+        None => classes(&sheet, &task.table.target)?,
     };
     let (mut names, mut samples, mut truth) = (Vec::new(), Vec::new(), Vec::new());
     for (row, window) in windows {

@@ -19,7 +19,7 @@ const MAX_COLUMNS: usize = 256;
 
 /// What is to be predicted.
 #[derive(Debug, PartialEq)]
-pub(super) enum Target {
+pub(in super::super) enum Target {
     /// The next number of the first column that is read.
     Next,
     /// The class of each row.
@@ -32,13 +32,12 @@ pub(super) enum Target {
 
 /// A series: numbers at each of its rows.
 #[derive(Debug, PartialEq)]
-pub(super) struct Table {
+pub(in super::super) struct Table {
     /// The name of the target, and of the column of times: of several, with commas between them.
     pub target: String,
     pub time: Option<String>,
     /// The columns that are read. The target of a forecast comes first.
     pub columns: Vec<String>,
-    /// The numbers of each column.
     pub values: Vec<Vec<f64>>,
     pub times: Option<Vec<f64>>,
     /// Whether times are dates, in days since 1970-01-01.
@@ -53,7 +52,6 @@ pub(super) struct How {
     pub clock: Option<Clock>,
     /// What else is to be said of it.
     pub notes: Vec<String>,
-    /// Lines that were left out.
     pub left_out: Untaken,
 }
 
@@ -189,7 +187,6 @@ fn columns_read(
     Ok(read)
 }
 
-/// The columns of a table that are read, and how.
 struct Wanted {
     /// Those of the numbers, and whether they have decimal commas.
     read: Vec<(usize, bool)>,

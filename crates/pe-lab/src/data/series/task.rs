@@ -33,13 +33,12 @@ const MAX_TESTED: usize = 2_000;
 /// A batch of the training has one length. Every length is tested on the same rows.
 #[derive(Debug)]
 pub(in super::super) struct Series {
-    table: Table,
+    pub table: Table,
     name: String,
     about: String,
     source: String,
     /// The first row of the test.
     to_train: usize,
-    /// The longest window of the training.
     window: usize,
     /// The tested lengths, and the rows that are predicted.
     lengths: Vec<usize>,
@@ -65,16 +64,6 @@ pub(in super::super) struct About {
     to_train: usize,
     window: usize,
     lengths: Vec<usize>,
-}
-
-/// The numbers of a series.
-pub(in super::super) struct Numbers<'a> {
-    /// Those of each column.
-    pub columns: &'a [Vec<f64>],
-    /// The time of each row.
-    pub times: Option<&'a [f64]>,
-    /// The class of each row.
-    pub classes: Option<&'a [usize]>,
 }
 
 impl Series {
@@ -106,36 +95,25 @@ impl Series {
         }
     }
 
-    /// What [`prepared`](Self::prepared) takes: what is said of the table, and its numbers.
-    pub fn own(&self) -> (About, Numbers<'_>) {
+    /// What [`prepared`](Self::prepared) takes beside the numbers of the table.
+    pub fn described(&self) -> About {
         let table = &self.table;
-        let (labels, classes) = match &table.to_predict {
-            Target::Next => (None, None),
-            Target::Classes { labels, of_rows } => (Some(labels.clone()), Some(&of_rows[..])),
-        };
-        let about = About {
+        About {
             target: table.target.clone(),
             time: table.time.clone(),
             dates: table.dates,
             columns: table.columns.clone(),
-            labels,
+            labels: match &table.to_predict {
+                Target::Next => None,
+                Target::Classes { labels, .. } => Some(labels.clone()),
+            },
             to_train: self.to_train,
             window: self.window,
             lengths: self.lengths.clone(),
-        };
-        let numbers = Numbers {
-            columns: &table.values,
-            times: table.times.as_deref(),
-            classes,
-        };
-        (about, numbers)
+        }
     }
 
     /// The task of a table that was read before, whose `values` are those of one column after the other.
-    ///
-    /// # Errors
-    ///
-    /// With the reason why they do not belong together.
     pub fn prepared(
         about: About,
         values: Vec<f64>,
@@ -195,7 +173,7 @@ impl Series {
                 0 if self.table.is_forecast() => [least(), most()],
                 _ => [*mean; 2],
             };
-            let is_held = |number: f64| {
+            let is_held = |_, number: f64| {
                 let scaled = from.map(|from| ((number - from) / deviation) as f32);
                 scaled.iter().all(|scaled| scaled.is_finite())
             };
@@ -273,11 +251,6 @@ impl Series {
                 }
             }
         }
-    }
-
-    /// The table of the study.
-    pub(super) fn table(&self) -> &Table {
-        &self.table
     }
 
     /// The rows of the shortest window of the training.

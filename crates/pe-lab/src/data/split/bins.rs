@@ -16,7 +16,6 @@ pub(super) const MAX_TESTED: usize = 5_000;
 pub(in crate::data) struct Bin {
     /// The length of the longest row.
     pub length: usize,
-    /// The rows.
     pub rows: Vec<usize>,
 }
 

@@ -2,22 +2,7 @@
 
 use super::bins::MAX_TESTED;
 use super::*;
-use crate::data::rows::Row;
-use crate::data::testing::Says;
-
-/// Rows of these labels and tokens.
-fn data(rows: impl IntoIterator<Item = (usize, Vec<u32>)>) -> Rows {
-    let rows: Vec<Row> = rows
-        .into_iter()
-        .map(|(label, tokens)| Row { tokens, label })
-        .collect();
-    let labels = rows.iter().map(|row| row.label).max().unwrap() + 1;
-    Rows {
-        rows,
-        labels: (0..labels).map(|label| format!("label {label}")).collect(),
-        ..Rows::default()
-    }
-}
+use crate::data::testing::{Says, labelled_rows as data};
 
 fn fifth(rows: &Rows) -> Split {
     Split::new(rows, HeldOut::Fifth, false).unwrap()
@@ -29,7 +14,6 @@ fn held_out(split: &Split) -> Vec<usize> {
     rows
 }
 
-/// The rows of all bins.
 fn all_of(bins: &[Bin]) -> Vec<usize> {
     bins.iter().flat_map(|bin| bin.rows.clone()).collect()
 }

@@ -46,7 +46,9 @@ fn tokens_that_training_never_sees_and_rows_of_one_token_are_refused_with_the_re
         format!("{},{}\n", i % 2, gene.repeat(3 + i % 4))
     });
     let genes = format!("label,gene\n{}", genes.collect::<String>());
-    refused("a.csv", &genes).says("60 of 60 rows have only one token … --tokens characters");
+    refused("a.csv", &genes).says(
+        "60 of 60 rows have only one token … --tokens characters … --tokens words … separate tokens by spaces",
+    );
     let data = read("a.csv", &genes, characters).unwrap();
     shown_row(&data, 1).says("BOS a c g t a c g t");
     // The end of a text in another alphabet.
@@ -166,21 +168,10 @@ fn a_test_file_is_tested_and_all_rows_of_the_other_are_trained_on() {
         ("x\tw1 w2\nx\tw3 w2\n", "a score needs rows of two labels"),
         ("x\t\n", "1 bad line"),
         ("", "has no row of data"),
-        (&unknown, "100 % of the tokens of the test"),
+        (&unknown, ": 100 % of the tokens of the test"),
     ] {
         of(rows).unwrap_err().says(&format!("b.tsv … {said}"));
     }
-}
-
-/// What the test holds is said of its file.
-#[test]
-fn a_test_of_other_tokens_is_refused_with_the_name_of_its_file() {
-    let rows = |word: &str| -> String {
-        let row = |n: usize| format!("{},{word}{} {word}{}\n", n % 2, n % 7, n % 5);
-        format!("label,text\n{}", (0..60).map(row).collect::<String>())
-    };
-    let said = tested_on(("a.csv", rows("w")), ("b.csv", rows("z")), "").unwrap_err();
-    said.says("/b.csv: 100 % of the tokens of the test");
 }
 
 /// Columns of a test file belong to those of the first by their names, wherever they stand.

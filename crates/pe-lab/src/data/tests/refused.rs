@@ -237,13 +237,6 @@ fn a_class_that_cannot_be_on_both_sides_is_named() {
 }
 
 #[test]
-fn sequences_of_one_token_have_no_order() {
-    let text: String = (0..30).map(|row| format!("{},w{row}\n", row % 2)).collect();
-    refused("a.csv", format!("label,text\n{text}"))
-        .says("30 of 30 rows have only one token … --tokens words … separate tokens by spaces");
-}
-
-#[test]
 fn a_text_that_says_too_little_is_refused() {
     refused("a.txt", "ab ".repeat(666)).says("has 1,998 characters … at least 2,000");
     for text in ["a".repeat(3000), "ab".repeat(2000) + &"c".repeat(1000)] {
