@@ -10,6 +10,9 @@
 //! parameters and reads the loss back. Those of `reverse` and `digits` also clip the gradient of
 //! each parameter by its norm, as studies do. The batch is on the device already.
 
+#[path = "language/steps.rs"]
+mod steps;
+
 use std::ops::RangeInclusive;
 
 use burn::grad_clipping::GradientClippingConfig;
@@ -19,7 +22,7 @@ use burn::nn::transformer::{
     TransformerEncoder, TransformerEncoderConfig, TransformerEncoderInput,
 };
 use burn::nn::{Embedding, EmbeddingConfig, LayerNorm, LayerNormConfig, Linear, LinearConfig};
-use burn::optim::{AdamConfig, GradientsParams, ModuleOptimizer};
+use burn::optim::AdamConfig;
 use burn::tensor::{Device, Tensor};
 use pe_benches::{Comparison, Peers, Target, cores, json};
 use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions};
@@ -27,6 +30,7 @@ use pe_encoder::{Adam, Kernels};
 use pe_lab::ask::{ModelSpec, Scheme};
 use pe_lab::learn::{InputTensor, Model, TensorBatch};
 use pe_lab::task::{Answer, Digits, Readout, Reverse, Sample, Task};
+use steps::steps;
 
 /// The allocator of the program that trains.
 #[global_allocator]
@@ -87,6 +91,10 @@ impl Setup {
             clipped,
         }
     }
+
+    fn batch(&self, device: &Device) -> TensorBatch {
+        TensorBatch::new(&self.samples, self.task.readout(), device)
+    }
 }
 
 fn ours(setup: &Setup, device: &Device) -> impl FnMut() + use<> {
@@ -101,7 +109,7 @@ fn ours(setup: &Setup, device: &Device) -> impl FnMut() + use<> {
         weight_decay: 0.0,
         kernels: Kernels::Auto,
     };
-    training(model, setup, device, Model::loss, adam.into())
+    steps(model, setup.batch(device), Model::loss, adam.into())
 }
 
 fn burns(setup: &Setup, device: &Device) -> impl FnMut() + use<> {
@@ -119,25 +127,7 @@ fn burns(setup: &Setup, device: &Device) -> impl FnMut() + use<> {
     };
     let clipping = setup.clipped.then_some(GradientClippingConfig::Norm(1.0));
     let adam = AdamConfig::new().with_grad_clipping(clipping).init();
-    training(model, setup, device, BurnModel::loss, adam)
-}
-
-fn training<M: Module + Clone + 'static, L: Fn(&M, TensorBatch) -> Tensor<1>>(
-    model: M,
-    setup: &Setup,
-    device: &Device,
-    loss: L,
-    mut optimizer: ModuleOptimizer,
-) -> impl FnMut() + use<M, L> {
-    let batch = TensorBatch::new(&setup.samples, setup.task.readout(), device);
-    let mut model = Some(model);
-    move || {
-        let before = model.take().expect("put back after every step");
-        let loss = loss(&before, batch.clone());
-        let gradients = GradientsParams::from_grads(loss.backward(), &before);
-        model = Some(optimizer.step(1e-3, before, gradients));
-        assert!(loss.into_scalar::<f32>().is_finite());
-    }
+    steps(model, setup.batch(device), BurnModel::loss, adam)
 }
 
 /// The same model out of the modules that Burn has.

@@ -14,7 +14,9 @@ use burn::tensor::activation::{gelu_approximate, silu, softmax};
 use burn::tensor::module::linear;
 use burn::tensor::{Bool, Device, Int, Tensor};
 use pe_burn::{Positions, RotaryPositionalEncoding, Rotate};
-use pe_examples::{Cache, Decode, Linear, Norm, Result, Weights, append, embed, unseen};
+use pe_examples::{
+    Cache, Decode, Linear, Norm, Result, Weights, append, embed, print_continuations, unseen,
+};
 use pe_models::{AttentionSpan, HfConfig, LayerPositions};
 use serde_json::Value;
 
@@ -253,12 +255,6 @@ fn main() -> Result<()> {
     let small = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/peers/decoders/qwen3");
     let folder = std::env::args().nth(1).unwrap_or(small.to_string());
     let decoder = Decoder::read(Path::new(&folder), &Device::flex())?;
-    let prompts = [vec![3, 1, 4, 1, 5, 9, 2, 6], vec![2, 7, 1]];
-    for (prompt, tokens) in prompts
-        .iter()
-        .zip(decoder.generate(&prompts, 12, &Device::flex()))
-    {
-        println!("{prompt:?} → {tokens:?}");
-    }
+    print_continuations(&decoder);
     Ok(())
 }

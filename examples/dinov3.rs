@@ -18,7 +18,7 @@ use pe_burn::{
     Axes, Coordinates, Grid, Layout, Positions, RotaryPositionalEncoding,
     RotaryPositionalEncodingConfig, Rotate,
 };
-use pe_examples::{Linear, Norm, Result, Weights};
+use pe_examples::{Linear, Norm, Result, Weights, size};
 use serde_json::Value;
 
 struct Layer {
@@ -53,12 +53,7 @@ impl DinoV3 {
         if config["model_type"] != "dinov3_vit" {
             return Err(format!("this is a {}, not a dinov3_vit", config["model_type"]).into());
         }
-        let size = |name: &str| {
-            let size = config[name]
-                .as_u64()
-                .ok_or(format!("config.json has no {name}"));
-            size.map(|size| size as usize)
-        };
+        let size = |name: &str| size(&config, name);
         let number = |name: &str| {
             config[name]
                 .as_f64()
@@ -66,14 +61,7 @@ impl DinoV3 {
         };
         let (width, heads) = (size("hidden_size")?, size("num_attention_heads")?);
         let epsilon = number("layer_norm_eps")?;
-        let norm = |name: &str| -> Result<Norm> {
-            Ok(Norm {
-                weight: weights.get(&format!("{name}.weight"))?,
-                bias: Some(weights.get(&format!("{name}.bias"))?),
-                epsilon,
-                is_centered: true,
-            })
-        };
+        let norm = |name: &str| weights.layer_norm(name, epsilon);
         let layer = |i: usize| -> Result<Layer> {
             let linear = |name: &str| weights.linear(&format!("layer.{i}.{name}"));
             let scale = |n: usize| weights.get(&format!("layer.{i}.layer_scale{n}.lambda1"));

@@ -10,7 +10,9 @@ use std::path::Path;
 use burn::tensor::activation::{gelu, gelu_approximate, softmax};
 use burn::tensor::{Bool, Device, Int, Tensor};
 use pe_burn::{Alibi, AlibiConfig, Bias, Positions, RotaryPositionalEncoding, Rotate};
-use pe_examples::{Cache, Decode, Linear, Norm, Result, Weights, append, embed, unseen};
+use pe_examples::{
+    Cache, Decode, Linear, Norm, Result, Weights, append, embed, print_continuations, unseen,
+};
 use pe_models::HfConfig;
 use serde_json::Value;
 
@@ -126,14 +128,7 @@ impl Decoder {
         };
         let alibi = has_alibi.then(|| AlibiConfig::new(heads).try_init(device));
 
-        let norm = |name: &str| -> Result<Norm> {
-            Ok(Norm {
-                weight: weights.get(&format!("{name}.weight"))?,
-                bias: Some(weights.get(&format!("{name}.bias"))?),
-                epsilon,
-                is_centered: true,
-            })
-        };
+        let norm = |name: &str| weights.layer_norm(name, epsilon);
         let layers = (0..count).map(|i| {
             let layer = kind.layer.replace("{}", &i.to_string());
             let linear = |part: &str| weights.linear(&format!("{layer}.{part}"));
@@ -252,12 +247,6 @@ fn main() -> Result<()> {
     let small = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/peers/decoders/bloom");
     let folder = std::env::args().nth(1).unwrap_or(small.to_string());
     let decoder = Decoder::read(Path::new(&folder), &Device::flex())?;
-    let prompts = [vec![3, 1, 4, 1, 5, 9, 2, 6], vec![2, 7, 1]];
-    for (prompt, tokens) in prompts
-        .iter()
-        .zip(decoder.generate(&prompts, 12, &Device::flex()))
-    {
-        println!("{prompt:?} → {tokens:?}");
-    }
+    print_continuations(&decoder);
     Ok(())
 }

@@ -17,7 +17,7 @@ use pe_burn::{
     Bias, Embed, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, Positions,
     RotaryPositionalEncoding, Rotate, T5RelativeBias, T5RelativeBiasConfig,
 };
-use pe_examples::{Linear, Norm, Result, Weights, embed};
+use pe_examples::{Linear, Norm, Result, Weights, embed, size};
 use pe_models::{AttentionSpan, HfConfig};
 use serde_json::Value;
 
@@ -131,12 +131,7 @@ impl Encoder {
         let file = folder.join("model.safetensors");
         let weights = Weights::read(&file, device)?;
         let name = config["model_type"].as_str().unwrap_or_default();
-        let size = |name: &str| {
-            let size = config[name]
-                .as_u64()
-                .ok_or(format!("config.json has no {name}"));
-            size.map(|size| size as usize)
-        };
+        let size = |name: &str| size(&config, name);
         let kind = match name {
             "bert" | "roberta" => &BERT,
             "deberta-v2" => &DEBERTA,

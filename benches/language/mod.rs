@@ -8,10 +8,14 @@ use burn::nn::transformer::{
     TransformerEncoder, TransformerEncoderConfig, TransformerEncoderInput,
 };
 use burn::nn::{Embedding, EmbeddingConfig, LayerNorm, LayerNormConfig, Linear, LinearConfig};
-use burn::optim::{AdamConfig, GradientsParams, ModuleOptimizer};
+use burn::optim::AdamConfig;
 use burn::tensor::{Device, Int, Tensor};
 use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions};
 use pe_encoder::{Adam, Encoder, EncoderConfig, Kernels};
+
+use steps::steps;
+
+mod steps;
 
 const VOCABULARY: usize = 64;
 
@@ -91,7 +95,7 @@ pub fn ours(sizes: Sizes, scheme: &PositionalConfig, device: &Device) -> impl Fn
             encoder.forward(x, None, &ends.scheme, &Positions::default())
         })
     };
-    training(model, sizes.shape, device, loss, adam.into())
+    steps(model, rows(sizes.shape, device), loss, adam.into())
 }
 
 #[derive(Module, Debug)]
@@ -127,27 +131,14 @@ pub fn burns(sizes: Sizes, scheme: &PositionalConfig, device: &Device) -> impl F
             model.norm.forward(model.encoder.forward(input))
         })
     };
-    training(model, shape, device, loss, AdamConfig::new().init())
+    let adam = AdamConfig::new().init();
+    steps(model, rows(shape, device), loss, adam)
 }
 
-fn training<M: Module + Clone + 'static, L: Fn(&M, [Tensor<2, Int>; 2]) -> Tensor<1>>(
-    model: M,
-    [batch, seq]: [usize; 2],
-    device: &Device,
-    loss: L,
-    mut optimizer: ModuleOptimizer,
-) -> impl FnMut() + use<M, L> {
-    let tokens = |factor: i64| {
+/// Tokens, and the targets at their places.
+fn rows([batch, seq]: [usize; 2], device: &Device) -> [Tensor<2, Int>; 2] {
+    [7, 13].map(|factor| {
         let all = Tensor::<1, Int>::arange(0..(batch * seq) as i64, device);
         ((all * factor) % 61).reshape([batch, seq])
-    };
-    let rows = [tokens(7), tokens(13)];
-    let mut model = Some(model);
-    move || {
-        let before = model.take().expect("put back after every step");
-        let loss = loss(&before, rows.clone());
-        let gradients = GradientsParams::from_grads(loss.backward(), &before);
-        model = Some(optimizer.step(1e-3, before, gradients));
-        assert!(loss.into_scalar::<f32>().is_finite());
-    }
+    })
 }

@@ -71,6 +71,15 @@ pub trait Decode {
     }
 }
 
+/// Prints what a decoder makes of two sequences of tokens.
+pub fn print_continuations(decoder: &dyn Decode) {
+    let prompts = [vec![3, 1, 4, 1, 5, 9, 2, 6], vec![2, 7, 1]];
+    let continued = decoder.generate(&prompts, 12, &Device::flex());
+    for (prompt, tokens) in prompts.iter().zip(continued) {
+        println!("{prompt:?} → {tokens:?}");
+    }
+}
+
 /// Which keys each of the last `seq` tokens does not see: later ones, padding, and those before its
 /// window. `[batch, 1, seq, tokens]`, from `real`, `[batch, tokens]`.
 pub fn unseen(seq: usize, real: &Tensor<2, Bool>, window: Option<usize>) -> Tensor<4, Bool> {

@@ -21,5 +21,5 @@
 mod generate;
 mod weights;
 
-pub use generate::{Cache, Decode, append, unseen};
-pub use weights::{Linear, Norm, Result, Weights, embed};
+pub use generate::{Cache, Decode, append, print_continuations, unseen};
+pub use weights::{Linear, Norm, Result, Weights, embed, size};

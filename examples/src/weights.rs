@@ -7,9 +7,17 @@ use std::path::Path;
 use burn::tensor::module::linear;
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use safetensors::{Dtype, SafeTensors};
+use serde_json::Value;
 
 /// A result whose error is any error.
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+/// A size in `config.json`.
+pub fn size(config: &Value, name: &str) -> Result<usize> {
+    let missing = || format!("config.json has no {name}").into();
+    let size = config[name].as_u64().ok_or_else(missing);
+    size.map(|size| size as usize)
+}
 
 /// The weights of a model by their names.
 pub struct Weights {
@@ -50,6 +58,16 @@ impl Weights {
         Ok(Linear {
             weight: self.get::<2>(&format!("{name}.weight"))?.transpose(),
             bias: self.find(&format!("{name}.bias")),
+        })
+    }
+
+    /// A normalization by mean and variance.
+    pub fn layer_norm(&self, name: &str, epsilon: f64) -> Result<Norm> {
+        Ok(Norm {
+            weight: self.get(&format!("{name}.weight"))?,
+            bias: Some(self.get(&format!("{name}.bias"))?),
+            epsilon,
+            is_centered: true,
         })
     }
 

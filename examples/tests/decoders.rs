@@ -4,11 +4,10 @@
 #[allow(dead_code)] // its `main`
 #[path = "../decoder.rs"]
 mod decoder;
+mod expected;
 #[allow(dead_code)]
 #[path = "../gpt_decoder.rs"]
 mod gpt_decoder;
-
-use std::path::Path;
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use pe_burn::Positions;
@@ -55,9 +54,7 @@ struct Prompt {
 }
 
 fn read(name: &str) -> (Box<dyn Decode>, Vec<Prompt>) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../tests/peers/decoders")
-        .join(name);
+    let (folder, Expected { prompts }) = expected::read(&format!("decoders/{name}"));
     let device = Device::flex();
     let decoder: Box<dyn Decode> = match name {
         "bloom" | "gpt_neox" | "gptj" => {
@@ -65,9 +62,7 @@ fn read(name: &str) -> (Box<dyn Decode>, Vec<Prompt>) {
         }
         _ => Box::new(decoder::Decoder::read(&folder, &device).unwrap()),
     };
-    let text = std::fs::read_to_string(folder.join("expected.json")).unwrap();
-    let expected: Expected = serde_json::from_str(&text).unwrap();
-    (decoder, expected.prompts)
+    (decoder, prompts)
 }
 
 #[test]
@@ -78,11 +73,7 @@ fn logits_are_those_of_transformers() {
             let logits = logits(&*decoder, &prompt.tokens);
             let last = &logits[logits.len() - prompt.logits.len()..];
             for (ours, theirs) in last.iter().zip(&prompt.logits) {
-                let largest = theirs.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
-                for (ours, theirs) in ours.iter().zip(theirs) {
-                    let off = (ours - theirs).abs() / largest;
-                    assert!(off <= 1e-4, "{name}: {ours} for {theirs}");
-                }
+                expected::assert_near(ours, theirs, name);
             }
         }
     }
@@ -118,12 +109,8 @@ fn a_cache_changes_nothing() {
             let likeliest = (0..last.len())
                 .max_by(|a, b| last[*a].total_cmp(&last[*b]))
                 .unwrap();
-            assert_eq!(
-                likeliest as i64,
-                *expected,
-                "{name}, token {}",
-                tokens.len()
-            );
+            let count = tokens.len();
+            assert_eq!(likeliest as i64, *expected, "{name}, token {count}");
             tokens.push(likeliest as i64);
         }
     }

@@ -4,11 +4,11 @@
 #[allow(dead_code)] // its `main`
 #[path = "../dinov3.rs"]
 mod dinov3;
-
-use std::path::Path;
+mod expected;
 
 use burn::tensor::{Device, Tensor, TensorData};
 use dinov3::DinoV3;
+use expected::assert_near;
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -28,25 +28,16 @@ struct Input {
 fn states_are_those_of_transformers() {
     let device = Device::flex();
     for name in ["dinov3", "dinov3-gated"] {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("../tests/peers/encoders")
-            .join(name);
+        let (folder, Expected { inputs }) = expected::read(&format!("encoders/{name}"));
         let model = DinoV3::read(&folder, &device).unwrap();
-        let text = std::fs::read_to_string(folder.join("expected.json")).unwrap();
-        let Expected { inputs } = serde_json::from_str(&text).unwrap();
         assert_eq!(inputs.len(), 2);
         for input in inputs {
             let shape = [1, 3, input.height, input.width];
             let pixels = Tensor::from_data(TensorData::new(input.pixels, shape), &device);
             let states = model.forward(pixels).unwrap();
             let ours: Vec<f32> = states.into_data().iter::<f32>().collect();
-            let theirs = input.states.concat();
-            assert_eq!(ours.len(), theirs.len());
-            let largest = theirs.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
-            for (ours, theirs) in ours.iter().zip(theirs) {
-                let off = (ours - theirs).abs() / largest;
-                assert!(off <= 1e-4, "{name}, {shape:?}: {ours} for {theirs}");
-            }
+            let about = format!("{name}, {shape:?}");
+            assert_near(&ours, &input.states.concat(), &about);
         }
     }
 }

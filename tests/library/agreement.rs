@@ -9,7 +9,7 @@ use pe_burn::{
 };
 use pe_tests::devices;
 
-use crate::wide;
+use crate::{types, wide};
 
 /// Rows of the buffer; positions below and above are asked for.
 const MAX_LEN: usize = 40;
@@ -91,17 +91,6 @@ fn product_and_sum(product: &[f64], sum: &[f64]) -> Vec<f64> {
     pairs
         .map(|(product, sum)| ROUNDING * 1.001 * (product.abs() + 2.0 * sum.abs()))
         .collect()
-}
-
-fn types(device: &Device) -> impl Iterator<Item = FloatDType> {
-    let all = [
-        FloatDType::F32,
-        FloatDType::F64,
-        FloatDType::F16,
-        FloatDType::BF16,
-    ];
-    all.into_iter()
-        .filter(|dtype| device.supports_dtype(*dtype))
 }
 
 /// The rows are computed on the host, and a fixed gain goes into them there; dropout is off outside

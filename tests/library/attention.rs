@@ -7,7 +7,7 @@ use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions, Rotate};
 use pe_tests::devices;
 
-use crate::{distance, embeddings, random};
+use crate::{distance, random};
 
 const D_MODEL: usize = 16;
 const HEADS: usize = 4;
@@ -137,7 +137,7 @@ fn tokens(x: &Tensor<3>, row: usize, range: std::ops::Range<usize>) -> Tensor<3>
 #[test]
 fn positions_are_seen() {
     for_each_scheme(|attention, device, about| {
-        let x = embeddings(1, 9, D_MODEL, device);
+        let x = random([1, 9, D_MODEL], device);
         let apart: Vec<usize> = (0..9).map(|i| 2 * i).collect();
         let near = attention.causal(x.clone(), &Positions::default());
         let apart = attention.causal(x, &Positions::from_id_rows(&[apart]).unwrap());
@@ -167,7 +167,7 @@ fn packed_documents_as_alone() {
             .collect()
     });
     for_each_scheme(|attention, device, about| {
-        let x = embeddings(2, 14, D_MODEL, device);
+        let x = random([2, 14, D_MODEL], device);
         let segments = Tensor::<1, Int>::from_ints(ids.concat().as_slice(), device);
         let positions = Positions::from_segment_ids(segments.reshape([2, 14]));
         let heads = attention.heads(x.clone(), &positions);
@@ -194,7 +194,7 @@ fn packed_documents_as_alone() {
 fn decoding_as_the_full_pass() {
     for_each_scheme(|attention, device, about| {
         let seq = 12;
-        let x = embeddings(2, seq, D_MODEL, device);
+        let x = random([2, seq, D_MODEL], device);
         let full = attention.causal(x.clone(), &Positions::default());
         let mut cache: Option<[Tensor<4>; 2]> = None;
         let mut start = 0;
@@ -234,7 +234,7 @@ fn left_padded_rows_as_alone() {
         TensorData::new(mask, [3, tokens])
     };
     for_each_scheme(|attention, device, about| {
-        let x = embeddings(3, seq + 1, D_MODEL, device);
+        let x = random([3, seq + 1, D_MODEL], device);
         let before = x.clone().slice([0..3, 0..seq, 0..D_MODEL]);
         let next = x.clone().slice([0..3, seq..seq + 1, 0..D_MODEL]);
 
@@ -280,7 +280,7 @@ fn left_padded_rows_as_alone() {
 fn rows_with_starts_as_alone() {
     for_each_scheme(|attention, device, about| {
         let starts = [0, 11, 40];
-        let x = embeddings(3, 6, D_MODEL, device);
+        let x = random([3, 6, D_MODEL], device);
         let together = attention.causal(x.clone(), &Positions::from_starts(starts));
         for (row, start) in starts.into_iter().enumerate() {
             let alone = attention.causal(tokens(&x, row, 0..6), &Positions::from(start));

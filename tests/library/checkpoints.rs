@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use burn::module::Module;
-use burn::tensor::{DType, Device, FloatDType, Tensor};
+use burn::tensor::{DType, Device};
 use pe_burn::embedding::{Extension, TableInit};
 use pe_burn::{
     CheckpointError, Embed, Grid, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig,
@@ -14,7 +14,9 @@ use pe_burn::{
 use pe_tests::devices;
 use serde::Deserialize;
 
-use crate::{assert_within, cases, distance, embeddings, refusal, values};
+use crate::{
+    assert_says, assert_within, cases, distance, random, refusal, refused, tensor, types, values,
+};
 
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -56,8 +58,8 @@ fn file(name: &str) -> PathBuf {
 fn table(rows: &[Vec<f32>], device: &Device) -> LearnedPositionalEmbedding {
     let shape = [rows.len(), rows[0].len()];
     let mut pe = LearnedPositionalEmbeddingConfig::new(shape[1], shape[0]).init(device);
-    let rows = Tensor::<1>::from_data(rows.concat().as_slice(), device);
-    pe.weight = burn::module::Param::from_tensor(rows.reshape(shape));
+    let rows = tensor(&rows.concat(), shape, device);
+    pe.weight = burn::module::Param::from_tensor(rows);
     pe
 }
 
@@ -86,7 +88,7 @@ fn tables_of_models_that_transformers_saved() {
             let Saved { peer, file, .. } = &case;
             assert_eq!(rows(&pe), case.rows.concat(), "{peer} {file} {device:?}");
             assert_eq!(pe.num_params(), case.shape.iter().product::<usize>());
-            let x = embeddings(2, 3, 8, &device);
+            let x = random([2, 3, 8], &device);
             let sum = x.clone() + pe.encode(&Positions::from(4), 3).unwrap();
             assert_eq!(distance(pe.embed(x, &Positions::from(4)), sum), 0.0);
         }
@@ -106,10 +108,7 @@ fn a_list_with_gaps_keeps_its_names() {
         assert_eq!(rows(&pe), [i as f32; 6]);
     }
     let message = refusal(config.init_from_file(&path, "pos.0.weight", &device));
-    assert!(
-        message.ends_with("it has: pos.1.weight, pos.3.weight"),
-        "{message}"
-    );
+    assert_says(&message, "… it has: pos.1.weight, pos.3.weight");
 }
 
 /// It is trained on like any other, and half-precision models get the type of the device.
@@ -120,14 +119,11 @@ fn a_table_from_a_file_can_be_trained() {
     let half = file("checkpoints/gpt2-half/model.safetensors");
     let pe = config.init_from_file(half, "wpe.weight", &device).unwrap();
     assert_eq!(pe.weight.val().dtype(), DType::F32);
-    let gradients = pe.forward(embeddings(1, 12, 8, &device)).sum().backward();
+    let gradients = pe.forward(random([1, 12, 8], &device)).sum().backward();
     let gradient = pe.weight.val().grad(&gradients).unwrap();
     assert_eq!(values(gradient), vec![1.0; 96]);
     let longer = pe.extend(20, Extension::Linear).unwrap();
-    let gradients = longer
-        .forward(embeddings(1, 20, 8, &device))
-        .sum()
-        .backward();
+    let gradients = longer.forward(random([1, 20, 8], &device)).sum().backward();
     assert!(longer.weight.val().grad(&gradients).is_some());
     let frozen = longer.no_grad().crop(5).unwrap();
     assert!(!frozen.weight.is_require_grad());
@@ -158,27 +154,24 @@ fn an_error_says_what_is_missing_and_what_there_is() {
         assert!(message.contains("wpe.weight, ") || message.ends_with("wpe.weight"));
         assert!(message.contains("h.0.attn.c_attn.weight, "), "{message}");
 
-        let (message, _) = said(
-            &LearnedPositionalEmbeddingConfig::new(8, 20),
-            &gpt2,
-            "wpe.weight",
-        );
-        assert_eq!(
-            message,
-            "\"wpe.weight\" has shape [12, 8], but this configuration needs [20, 8]: max_len and 0 rows before position 0, and d_model"
-        );
+        let longer = LearnedPositionalEmbeddingConfig::new(8, 20);
         let offset = config.clone().with_padding_index(1);
-        let (message, _) = said(&offset, &gpt2, "wpe.weight");
-        assert!(
-            message.contains("needs [14, 8]: max_len and 2 rows"),
-            "{message}"
-        );
-        // One of another number of axes: a bias.
-        let (message, _) = said(&config, &gpt2, "ln_f.bias");
-        assert!(
-            message.starts_with("\"ln_f.bias\" has shape [8], but"),
-            "{message}"
-        );
+        for (config, name, words) in [
+            (
+                &longer,
+                "wpe.weight",
+                "\"wpe.weight\" has shape [12, 8], but this configuration needs [20, 8]: max_len and 0 rows before position 0, and d_model",
+            ),
+            (
+                &offset,
+                "wpe.weight",
+                "… needs [14, 8]: max_len and 2 rows …",
+            ),
+            // One of another number of axes.
+            (&config, "ln_f.bias", "\"ln_f.bias\" has shape [8], but …"),
+        ] {
+            assert_says(&said(config, &gpt2, name).0, words);
+        }
     }
     let wrong = LearnedPositionalEmbeddingConfig::new(0, 12);
     let gpt2 = file("checkpoints/gpt2/model.safetensors");
@@ -313,31 +306,17 @@ fn grids_that_do_not_fit_the_table_are_refused() {
     let image = |height, width, prefix| Grid::image(height, width).with_prefix(prefix);
     let video =
         "this encoding needs a grid of height × width, but got a grid of frames × height × width";
-    for (from, to, message) in [
-        (
-            image(2, 3, 0),
-            image(4, 4, 0),
+    refused! {
+        |bad| pe.clone().resize(bad.0, bad.1);
+        (image(2, 3, 0), image(4, 4, 0)) =>
             "from.tokens() must be 7, the number of positions of the table; got 6",
-        ),
-        (
-            image(2, 3, 1),
-            image(4, 4, 0),
-            "to.prefix() must be from.prefix(), 1; got 0",
-        ),
-        (
-            image(1, 7, 0),
-            image(0, 4, 0),
+        (image(2, 3, 1), image(4, 4, 0)) => "to.prefix() must be from.prefix(), 1; got 0",
+        (image(1, 7, 0), image(0, 4, 0)) =>
             "the number of patches of `to` must be at least 1; got 0",
-        ),
-        (Grid::video(1, 1, 7), image(4, 4, 0), video),
-        (image(7, 1, 0), Grid::video(1, 2, 2), video),
-        (
-            image(0, 7, 7),
-            image(2, 2, 7),
+        (Grid::video(1, 1, 7), image(4, 4, 0)) => video,
+        (image(7, 1, 0), Grid::video(1, 2, 2)) => video,
+        (image(0, 7, 7), image(2, 2, 7)) =>
             "the number of patches of `from` must be at least 1; got 0",
-        ),
-    ] {
-        assert_eq!(refusal(pe.clone().resize(from, to)), message);
     }
     for side in [1 << 20, usize::MAX] {
         let (from, to) = (image(2, 3, 1), image(side, side, 1));
@@ -390,19 +369,17 @@ fn a_table_is_cropped_and_extended() {
             assert_eq!(rows(&pe().extend(5, extension).unwrap()), trained.concat());
             let one = table(&trained[2..3], &device).extend(3, extension).unwrap();
             assert_eq!(rows(&one)[..3], trained[2]);
-            assert_eq!(
-                refusal(pe().extend(4, extension)),
-                "max_len must be at least 5, the number of positions of the table, which must not be 0; got 4"
-            );
+            let words = "max_len must be at least 5, the number of positions of the table, which must not be 0; got 4";
+            assert_says(&refusal(pe().extend(4, extension)), words);
             for far in [1 << 40, usize::MAX] {
                 assert!(pe().extend(far, extension).is_err());
             }
         }
-        assert_eq!(
-            refusal(pe().crop(6)),
-            "max_len must be at most 5, the number of positions of the table; got 6"
-        );
-        assert_eq!(refusal(pe().crop(0)), "max_len must be at least 1; got 0");
+        refused! {
+            |len| pe().crop(len);
+            6 => "max_len must be at most 5, the number of positions of the table; got 6",
+            0 => "max_len must be at least 1; got 0",
+        }
     }
 }
 
@@ -436,14 +413,10 @@ fn the_padding_row_stays_in_front() {
     }
 }
 
-/// Every float type that a device has.
 #[test]
-fn tables_of_other_types_are_fitted_too() {
+fn tables_of_every_type_are_fitted() {
     for device in devices() {
-        for dtype in [FloatDType::F16, FloatDType::BF16, FloatDType::F64] {
-            if !device.supports_dtype(dtype) {
-                continue;
-            }
+        for dtype in types(&device) {
             let mut pe = table(&[vec![1.0, 2.0], vec![3.0, 4.0]], &device);
             pe.weight = burn::module::Param::from_tensor(pe.weight.val().cast(dtype));
             let longer = pe.clone().extend(3, Extension::Linear).unwrap();

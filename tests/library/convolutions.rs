@@ -12,7 +12,10 @@ use pe_burn::{Embed, Grid, Positions};
 use pe_tests::{devices, is_card};
 use serde::Deserialize;
 
-use crate::{HALVES, assert_close, cases, distance, embeddings, refusal, values};
+use crate::{
+    assert_close, assert_says, cases, distance, halves, loss, random, refusal, refused, tensor,
+    values,
+};
 
 #[derive(Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -45,10 +48,6 @@ struct Of {
 
 fn all() -> Vec<Case> {
     cases(include_str!("../peers/values/convolutions.json"))
-}
-
-fn tensor<const D: usize>(numbers: &[f32], shape: [usize; D], device: &Device) -> Tensor<D> {
-    Tensor::from_data(TensorData::new(numbers.to_vec(), shape), device)
 }
 
 fn wav2vec2(kernel: usize, groups: usize, of: &Of, device: &Device) -> Wav2Vec2PositionalConv {
@@ -119,9 +118,7 @@ fn convolutions_of_peers() {
             let x = tensor(&of.x, of.shape, &device).require_grad();
             let y = scheme.embed(x.clone(), &positions);
             assert_close(&values(y.clone()), &of.y, 1e-6, &about);
-            let len: usize = of.shape.iter().product();
-            let weights: Vec<f32> = (0..len).map(|i| ((7 * i) % 11) as f32 - 5.0).collect();
-            let gradients = (y * tensor(&weights, of.shape, &device)).sum().backward();
+            let gradients = loss(y).backward();
             let about = format!("{about} gradient");
             let of_x = values(x.grad(&gradients).unwrap());
             assert_close(&of_x, &of.gradients[0], 2e-6, &about);
@@ -149,7 +146,7 @@ fn a_padded_row_as_alone() {
             .with_groups(2)
             .with_kernel(10);
         let conv = conv.init(&device);
-        let x = embeddings(3, 9, 8, &device);
+        let x = random([3, 9, 8], &device);
         for left in [false, true] {
             let lengths = [9, 5, 1];
             let real = mask(&lengths, left, 9, &device);
@@ -176,7 +173,7 @@ fn a_padded_row_as_alone() {
             Grid::image(2, 3).with_prefix(1),
             Grid::image(4, 5).with_prefix(1),
         );
-        let x = embeddings(1, large.tokens(), 8, &device);
+        let x = random([1, large.tokens(), 8], &device);
         let inside = [0, 1, 2, 3, 6, 7, 8];
         let padding = (0..large.tokens()).map(|token| !inside.contains(&token));
         let padding = TensorData::new(padding.collect::<Vec<_>>(), [1, large.tokens()]);
@@ -195,7 +192,7 @@ fn prefix_tokens_stay_and_the_grid_is_as_without_them() {
             .with_kernel(5)
             .init(&device);
         let grid = Grid::image(3, 2).with_prefix(2);
-        let x = embeddings(2, 8, 4, &device);
+        let x = random([2, 8, 4], &device);
         let y = peg.embed(x.clone(), &grid.into());
         let first = |x: &Tensor<3>| values(x.clone().slice([0..2, 0..2, 0..4]));
         assert_eq!(first(&y), first(&x), "{device:?}");
@@ -226,27 +223,16 @@ fn weight_norm_is_folded_when_a_file_is_read() {
         }
     }
     let device = Device::flex();
-    let said = |config: &Wav2Vec2PositionalConvConfig, name: &str| {
-        refusal(config.init_from_file(path, name, &device))
-    };
-    let message = said(&config, "conv");
-    assert!(
-        message.contains("has no tensor \"conv.weight\"; it has: "),
-        "{message}"
-    );
-    let meaning = "d_model, d_model / groups, and kernel; 1 for what weight norm sums over";
-    assert_eq!(
-        said(&config.clone().with_kernel(8), "before"),
-        format!(
-            "\"before.weight_g\" has shape [1, 1, 6], but this configuration needs [1, 1, 8]: {meaning}"
-        )
-    );
-    assert_eq!(
-        said(&config.with_groups(2), "plain"),
-        format!(
-            "\"plain.weight\" has shape [8, 2, 6], but this configuration needs [8, 4, 6]: {meaning}"
-        )
-    );
+    refused! {
+        |bad| bad.0.init_from_file(path, bad.1, &device);
+        (config.clone(), "conv") => "… has no tensor \"conv.weight\"; it has: …",
+        (config.clone().with_kernel(8), "before") =>
+            "\"before.weight_g\" has shape [1, 1, 6], but this configuration needs [1, 1, 8]: \
+             d_model, d_model / groups, and kernel; 1 for what weight norm sums over",
+        (config.with_groups(2), "plain") =>
+            "\"plain.weight\" has shape [8, 2, 6], but this configuration needs [8, 4, 6]: \
+             d_model, d_model / groups, and kernel; 1 for what weight norm sums over",
+    }
 }
 
 #[test]
@@ -255,8 +241,6 @@ fn positions_that_a_convolution_cannot_use_are_refused() {
     let conv = Wav2Vec2PositionalConvConfig::new(16).init(&device);
     let peg = PositionalEncodingGeneratorConfig::new(16).init(&device);
     let x = Tensor::<3>::random([1, 6, 16], Distribution::Default, &device);
-    let said =
-        |scheme: &dyn Embed, positions: Positions| refusal(scheme.try_embed(x.clone(), &positions));
     let segments = Tensor::<2, Int>::from_ints([[1, 1, 1, 2, 2, 2]], &device);
     let image = || Grid::image(2, 3);
     let some = Tensor::<2, Int>::from_ints([[1, 0, 2, 3, 4, 5]], &device);
@@ -276,32 +260,26 @@ fn positions_that_a_convolution_cannot_use_are_refused() {
         (image().into(), "a grid of height × width"),
         (some(), "a grid of height × width"),
     ] {
-        assert_eq!(
-            said(&conv, positions),
-            format!(
-                "this encoding needs tokens in order from position 0 on, as Positions::default() or a padding \
-                 mask gives them, but got {got}"
-            )
+        let words = format!(
+            "this encoding needs tokens in order from position 0 on, as Positions::default() or a padding \
+             mask gives them, but got {got}"
         );
+        assert_says(&refusal(conv.try_embed(x.clone(), &positions)), &words);
     }
-    assert_eq!(
-        said(&peg, Positions::default()),
-        "this encoding needs a grid of height × width, but got positions on a line"
-    );
-    assert_eq!(
-        said(&peg, Grid::video(1, 2, 3).into()),
-        "this encoding needs a grid of height × width, but got a grid of frames × height × width"
-    );
-    assert_eq!(
-        said(&peg, some()),
-        "this encoding needs the whole of a grid of height × width, but got some tokens of a grid"
-    );
+    refused! {
+        |positions| peg.try_embed(x.clone(), &positions);
+        Positions::default() =>
+            "this encoding needs a grid of height × width, but got positions on a line",
+        Positions::from(Grid::video(1, 2, 3)) =>
+            "this encoding needs a grid of height × width, but got a grid of frames × height × width",
+        some() =>
+            "this encoding needs the whole of a grid of height × width, but got some tokens of a grid",
+    }
     let wide = Tensor::<3>::zeros([1, 6, 17], &device);
     for scheme in [&conv as &dyn Embed, &peg] {
-        assert_eq!(
-            refusal(scheme.try_embed(wide.clone(), &Positions::default())),
-            "the input has d_model 17, but this module was built for d_model 16"
-        );
+        let words = "the input has d_model 17, but this module was built for d_model 16";
+        let result = scheme.try_embed(wide.clone(), &Positions::default());
+        assert_says(&refusal(result), words);
     }
 }
 
@@ -321,32 +299,17 @@ fn empty_input_and_bad_settings() {
         assert_eq!(y.dims(), [batch, seq, 16]);
     }
     let prefix = Grid::image(0, 3).with_prefix(2);
-    let x = embeddings(1, 2, 16, &device);
+    let x = random([1, 2, 16], &device);
     assert_eq!(distance(peg.embed(x.clone(), &prefix.into()), x), 0.0);
 
     let config = Wav2Vec2PositionalConvConfig::new(24);
-    for (bad, message) in [
-        (
-            config.clone(),
-            "d_model must be a multiple of the number of groups, 16; got 24",
-        ),
-        (
-            config.clone().with_groups(0),
-            "groups must be at least 1; got 0",
-        ),
-        (config.with_kernel(0), "kernel must be at least 1; got 0"),
-        (
-            Wav2Vec2PositionalConvConfig::new(0),
-            "d_model must be at least 1; got 0",
-        ),
-    ] {
-        assert_eq!(refusal(bad.try_init(&device)), message);
+    refused! {
+        config.clone() => "d_model must be a multiple of the number of groups, 16; got 24",
+        config.clone().with_groups(0) => "groups must be at least 1; got 0",
+        config.with_kernel(0) => "kernel must be at least 1; got 0",
+        Wav2Vec2PositionalConvConfig::new(0) => "d_model must be at least 1; got 0",
+        PositionalEncodingGeneratorConfig::new(8).with_kernel(4) => "kernel must be odd; got 4",
     }
-    let config = PositionalEncodingGeneratorConfig::new(8).with_kernel(4);
-    assert_eq!(
-        refusal(config.try_init(&device)),
-        "kernel must be odd; got 4"
-    );
 }
 
 /// The sum is computed in f32, and rounded once to the type of the input.
@@ -356,11 +319,8 @@ fn inputs_of_other_types() {
         let conv = Wav2Vec2PositionalConvConfig::new(16).init(&device);
         let peg = PositionalEncodingGeneratorConfig::new(16).init(&device);
         let grid = Positions::from(Grid::image(3, 4));
-        for (dtype, unit) in HALVES {
-            if !device.supports_dtype(dtype) {
-                continue;
-            }
-            let x = embeddings(2, 12, 16, &device).cast(dtype);
+        for (dtype, unit) in halves(&device) {
+            let x = random([2, 12, 16], &device).cast(dtype);
             for (scheme, at) in [(&conv as &dyn Embed, &Positions::default()), (&peg, &grid)] {
                 let y = scheme.embed(x.clone(), at);
                 assert_eq!(y.dtype(), dtype.into());

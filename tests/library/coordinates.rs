@@ -2,7 +2,7 @@
 //! `diffusion.json` and `multimodal.json`.
 
 use burn::module::Param;
-use burn::tensor::{Device, Distribution, Tensor};
+use burn::tensor::{Device, Tensor};
 use pe_burn::axes::{Axis, AxisFrequencies};
 use pe_burn::coordinates::{Normalization, Part};
 use pe_burn::rotary::MixedRotaryConfig;
@@ -17,7 +17,9 @@ use pe_models::HfConfig;
 use pe_tests::devices;
 use serde::Deserialize;
 
-use crate::{assert_within, cases, distance, embeddings, refusal, values};
+use crate::{
+    assert_says, assert_within, cases, distance, random, refusal, refused, tensor, values,
+};
 
 #[derive(Deserialize)]
 struct Case {
@@ -40,8 +42,7 @@ fn coordinates(tokens: &[Vec<f64>]) -> Positions {
     let rows = tokens.iter().flatten().map(|number| *number as f32);
     let all: Vec<f32> = rows.collect();
     let shape = [1, tokens.len(), tokens[0].len()];
-    let device = Device::flex();
-    let tensor = Tensor::<1>::from_data(all.as_slice(), &device).reshape(shape);
+    let tensor = tensor(&all, shape, &Device::flex());
     // Whole numbers and halves survive f32; others come from the host.
     match tokens
         .iter()
@@ -94,8 +95,7 @@ fn rotations_of_every_peer() {
         }
         for device in devices() {
             let rope = case.config.init(&device);
-            let x = Tensor::<1>::from_data(case.x.concat().as_slice(), &device);
-            let x = x.reshape([1, 1, tokens, d_head]);
+            let x = tensor(&case.x.concat(), [1, 1, tokens, d_head], &device);
             let converted = |x: Tensor<4>, from, to| match case.heads {
                 Some(heads) => convert_heads(x, heads, d_head / heads, from, to).unwrap(),
                 None => x,
@@ -180,7 +180,7 @@ fn text_among_images_as_in_qwen() {
             .collect();
         let theirs = Positions::from_coordinate_rows(&theirs).unwrap();
         let (batch, seq) = (case.ids.len(), case.ids[0].len());
-        let x = embeddings(batch, seq, 12, &device).reshape([batch, 1, seq, 12]);
+        let x = random([batch, 1, seq, 12], &device);
         let off = apart(&rope, &x, &positions, &theirs);
         assert_eq!(off, 0.0, "{} {:?}", case.peer, case.rows);
     }
@@ -213,7 +213,7 @@ fn text_behind_a_long_video() {
     }
     tokens.extend([[52.0; 3], [53.0; 3]]);
     let expected = Positions::from(Coordinates::new(tokens).unwrap());
-    let x = embeddings(1, 23, 6, &device).reshape([1, 1, 23, 6]);
+    let x = random([1, 1, 23, 6], &device);
     assert_eq!(apart(&rope, &x, &positions, &expected), 0.0);
 }
 
@@ -233,7 +233,7 @@ fn multimodal_rotation_of_text_is_plain() {
                 with_axes(Axes::mrope([2, 3, 3])),
                 with_axes(Axes::mrope_interleaved([4, 2, 2])),
             ];
-            let x = embeddings(2, 3 * 30, 16, &device).reshape([2, 3, 30, 16]);
+            let x = random([2, 3, 30, 16], &device);
             for start in [0, 100_000] {
                 let text = Positions::from(Coordinates::text(start, 30, 3).unwrap());
                 let line = ropes[0].rotate_queries(x.clone(), &Positions::from(start));
@@ -269,15 +269,13 @@ fn learned_frequencies_as_in_timm() {
     for case in &cases {
         for device in devices() {
             let device = device.autodiff();
-            let tensor = |numbers: &[f32], shape: [usize; 4]| {
-                Tensor::<1>::from_data(numbers, &device).reshape(shape)
-            };
+            let by_head = |numbers: &[f32]| tensor(numbers, [1, 2, 15, 16], &device);
             let mut rope = MixedRotaryConfig::new(16, 2).init(&device);
-            let frequencies = tensor(&case.frequencies, [1, 2, 2, 8]).squeeze_dim::<3>(0);
+            let frequencies = tensor(&case.frequencies, [2, 2, 8], &device);
             rope.frequencies = Param::from_tensor(frequencies);
             let grid = Positions::from(Grid::image(3, 5));
-            let y = rope.rotate_queries(tensor(&case.x, [1, 2, 15, 16]), &grid);
-            let loss = (y.clone() * tensor(&case.weights, [1, 2, 15, 16])).sum();
+            let y = rope.rotate_queries(by_head(&case.x), &grid);
+            let loss = (y.clone() * by_head(&case.weights)).sum();
             let gradient = rope.frequencies.val().grad(&loss.backward()).unwrap();
             for (ours, theirs, bound) in [
                 (values(y), &case.rotated, 1e-6),
@@ -303,7 +301,7 @@ fn rows_of_a_batch_and_decoding() {
                 .shifted(&[0.5, -3.0, 1e6])
                 .unwrap(),
         ];
-        let x = embeddings(2, 2 * 6, 24, &device).reshape([2, 2, 6, 24]);
+        let x = random([2, 2, 6, 24], &device);
         let all = Positions::from_coordinate_rows(&rows).unwrap();
         let together = rope.rotate_queries(x.clone(), &all);
         for (i, row) in rows.iter().enumerate() {
@@ -314,10 +312,8 @@ fn rows_of_a_batch_and_decoding() {
                 let place: [f64; 3] = core::array::from_fn(|axis| row.values()[3 * token + axis]);
                 let at = Positions::from(Coordinates::at(place, 1));
                 let step = rope.rotate_queries(one(x.clone()).narrow(2, token, 1), &at);
-                assert_eq!(
-                    distance(one(together.clone()).narrow(2, token, 1), step),
-                    0.0
-                );
+                let among = one(together.clone()).narrow(2, token, 1);
+                assert_eq!(distance(among, step), 0.0);
             }
         }
     }
@@ -335,7 +331,7 @@ fn a_grid_and_its_coordinates_are_the_same() {
     let rope = RotaryPositionalEncodingConfig::new(16)
         .with_axes(Axes::WIDTH_HEIGHT)
         .init(&device);
-    let x = embeddings(1, 15, 16, &device).reshape([1, 1, 15, 16]);
+    let x = random([1, 1, 15, 16], &device);
     assert_eq!(apart(&rope, &x, &cells, &places), 0.0);
 
     let config = SinusoidalPositionalEncodingConfig::new(16);
@@ -367,17 +363,14 @@ fn a_grid_and_its_coordinates_are_the_same() {
             .with_formula(formula)
             .with_axes(own_base.clone())
     };
-    assert!(
-        config_of(Formula::Paper { base: 50.0 })
-            .try_init(&device)
-            .is_ok()
-    );
-    assert_eq!(
-        refusal(config_of(Formula::Marian {}).try_init(&device)),
-        "an axis has the base 100, which goes with the paper's formula alone, and not with Marian"
-    );
-    let message = refusal(config.with_axes(Axes::mrope([3, 3, 2])).try_init(&device));
-    assert!(message.starts_with("the axes of a sinusoid have their columns in a row"));
+    let paper = config_of(Formula::Paper { base: 50.0 });
+    assert!(paper.try_init(&device).is_ok());
+    refused! {
+        config_of(Formula::Marian {}) =>
+            "an axis has the base 100, which goes with the paper's formula alone, and not with Marian",
+        config.with_axes(Axes::mrope([3, 3, 2])) =>
+            "the axes of a sinusoid have their columns in a row …",
+    }
 }
 
 #[test]
@@ -394,116 +387,103 @@ fn biases_of_distances_in_space() {
     let kerple = KerpleConfig::new(2).init(&device);
     assert!(kerple.try_bias((&places, 3), (&places, 3)).is_ok());
 
-    let said =
-        |bias: &dyn Bias, queries: &Positions| refusal(bias.try_bias((queries, 3), (&places, 3)));
-    let line = "this encoding needs positions on a line, but got coordinates of";
     let half_step = AlibiConfig::new(2)
         .with_shape(AlibiShape::HalfStep)
         .init(&device);
-    assert!(said(&half_step, &places).starts_with(line));
-    assert!(said(&FireConfig::new(2).init(&device), &places).starts_with(line));
-    assert!(said(&T5RelativeBiasConfig::new(2).init(&device), &places).starts_with(line));
-    assert_eq!(
-        said(&alibi, &Positions::default()),
-        "this encoding needs positions on a line, but got coordinates of 2 axes"
-    );
-    let space = Positions::from(Coordinates::at([0.0; 3], 3));
-    assert_eq!(
-        said(&alibi, &space),
-        "this encoding needs coordinates of 3 axes, but got coordinates of 2 axes"
-    );
+    let fire = FireConfig::new(2).init(&device);
+    let t5 = T5RelativeBiasConfig::new(2).init(&device);
+    for bias in [&half_step as &dyn Bias, &fire, &t5] {
+        let result = bias.try_bias((&places, 3), (&places, 3));
+        let line = "this encoding needs positions on a line, but got coordinates of …";
+        assert_says(&refusal(result), line);
+    }
+    refused! {
+        |queries| alibi.try_bias((&queries, 3), (&places, 3));
+        Positions::default() =>
+            "this encoding needs positions on a line, but got coordinates of 2 axes",
+        Positions::from(Coordinates::at([0.0; 3], 3)) =>
+            "this encoding needs coordinates of 3 axes, but got coordinates of 2 axes",
+    }
 }
 
 #[test]
 fn positions_and_axes_that_do_not_fit_are_refused() {
     let device = Device::flex();
     let places = Positions::from(Coordinates::at([1.0, 2.0], 6));
-    let x = embeddings(1, 6, 8, &device);
+    let x = random([1, 6, 8], &device);
     let heads = x.clone().reshape([1, 1, 6, 8]);
     let line = "this encoding needs positions on a line, but got coordinates of 2 axes";
-    let embedded = |pe: &dyn Embed| refusal(pe.try_embed(x.clone(), &places));
     let sinusoidal = SinusoidalPositionalEncodingConfig::new(8).init(&device);
-    assert_eq!(embedded(&sinusoidal), line);
     let learned = LearnedPositionalEmbeddingConfig::new(8, 10).init(&device);
-    assert_eq!(embedded(&learned), line);
-    let rotated = |pe: &dyn Rotate, positions: &Positions| {
-        refusal(pe.try_rotate_queries(heads.clone(), positions))
-    };
-    let xpos = XPosPositionalEncodingConfig::new(8).init(&device);
-    assert_eq!(rotated(&xpos, &places), line);
+    for pe in [&sinusoidal as &dyn Embed, &learned] {
+        assert_says(&refusal(pe.try_embed(x.clone(), &places)), line);
+    }
     let plain = RotaryPositionalEncodingConfig::new(8);
-    assert_eq!(rotated(&plain.clone().init(&device), &places), line);
+    let xpos = XPosPositionalEncodingConfig::new(8).init(&device);
+    for pe in [&plain.init(&device) as &dyn Rotate, &xpos] {
+        let result = pe.try_rotate_queries(heads.clone(), &places);
+        assert_says(&refusal(result), line);
+    }
     assert!(places.to_rows(6).is_err());
 
-    let three = plain
-        .clone()
-        .with_axes(Axes::of_widths([2, 2, 4]))
-        .init(&device);
-    assert_eq!(
-        rotated(&three, &places),
-        "this encoding needs a grid of frames × height × width, or coordinates of 3 axes, but got coordinates of 2 axes"
-    );
-    assert!(
-        rotated(&three, &Grid::image(2, 3).into()).ends_with("but got a grid of height × width")
-    );
-    assert!(rotated(&three, &Positions::default()).ends_with("but got positions on a line"));
-    let five = Positions::from(Coordinates::at([1.0, 2.0, 3.0], 5));
-    assert_eq!(
-        rotated(&three, &five),
-        "the tensor of coordinates has shape [1, 5], but the input needs [1, 6]"
-    );
-    let none = Tensor::<3>::random([1, 6, 0], Distribution::Default, &device);
+    let three = plain.with_axes(Axes::of_widths([2, 2, 4])).init(&device);
+    refused! {
+        |at| three.try_rotate_queries(heads.clone(), &at);
+        places.clone() =>
+            "this encoding needs a grid of frames × height × width, or coordinates of 3 axes, but got coordinates of 2 axes",
+        Positions::from(Grid::image(2, 3)) => "… but got a grid of height × width",
+        Positions::default() => "… but got positions on a line",
+        Positions::from(Coordinates::at([1.0, 2.0, 3.0], 5)) =>
+            "the tensor of coordinates has shape [1, 5], but the input needs [1, 6]",
+    }
+    let none = Tensor::<3>::zeros([1, 6, 0], &device);
     assert!(Positions::from_coordinates(none).is_err());
+}
 
-    let said = |config: RotaryPositionalEncodingConfig| refusal(config.try_init(&device));
-    assert_eq!(
-        said(plain.clone().with_frequencies([1.0, 0.5])),
-        "the number of frequencies must be 4, one for each pair; got 2"
-    );
-    assert_eq!(
-        said(plain.clone().with_frequencies([1.0, 0.5, -0.1, 0.0])),
-        "a frequency must be from 0 to 1048576; got -0.1"
-    );
+#[test]
+fn frequencies_and_axes_that_do_not_fit_are_refused() {
+    let device = Device::flex();
+    let plain = RotaryPositionalEncodingConfig::new(8);
     let given = plain.clone().with_frequencies([1.0; 4]);
-    assert_eq!(
-        said(given.clone().with_scaling(Dynamic::new(2.0, 8))),
-        "no scaling applies to given frequencies: scale the numbers instead"
-    );
     let based = Axes::new([Axis::new(0).with_base(100.0), Axis::new(1)]);
-    assert_eq!(
-        said(plain.clone().with_frequencies([1.0, 0.1]).with_axes(based)),
-        "no base of an axis applies to given frequencies: leave it out"
-    );
-    assert_eq!(
-        said(given.with_axes(Axes::HEIGHT_WIDTH)),
-        "the number of frequencies must be 2, one for each pair of an axis; got 4"
-    );
-    // An axis without pairs is passed over.
+    let dealt = Axes::HEIGHT_WIDTH.with_frequencies(AxisFrequencies::Dealt);
+    let fast = Axes::new([Axis::new(0).with_scale(2e6), Axis::new(1)]);
+    let tiled = plain.clone().with_tiled_angles(true);
+    refused! {
+        plain.clone().with_frequencies([1.0, 0.5]) =>
+            "the number of frequencies must be 4, one for each pair; got 2",
+        plain.clone().with_frequencies([1.0, 0.5, -0.1, 0.0]) =>
+            "a frequency must be from 0 to 1048576; got -0.1",
+        given.clone().with_scaling(Dynamic::new(2.0, 8)) =>
+            "no scaling applies to given frequencies: scale the numbers instead",
+        plain.clone().with_frequencies([1.0, 0.1]).with_axes(based) =>
+            "no base of an axis applies to given frequencies: leave it out",
+        given.with_axes(Axes::HEIGHT_WIDTH) =>
+            "the number of frequencies must be 2, one for each pair of an axis; got 4",
+        RotaryPositionalEncodingConfig::new(1 << 50).with_axes(dealt) =>
+            "… do not fit into memory …",
+        plain.clone().with_axes(fast) =>
+            "a frequency times the scale of its axis must be at most 1048576; got 2000000",
+        tiled.clone().with_axes(Axes::mrope_interleaved([2, 1, 1])) => "tiled angles …",
+    }
+    let heads = random([1, 1, 6, 8], &device);
+    let inverse = tiled.init(&device).invert(heads, &Positions::default());
+    let words = "tiled angles are no rotation and have no inverse";
+    assert_says(&refusal(inverse), words);
+}
+
+#[test]
+fn an_axis_without_pairs_is_passed_over() {
+    let device = Device::flex();
+    let places = Positions::from(Coordinates::at([1.0, 2.0], 6));
+    let heads = random([1, 1, 6, 8], &device);
+    let plain = RotaryPositionalEncodingConfig::new(8);
     let none = Axes::of_widths([0, 8]).with_frequencies(AxisFrequencies::Dealt);
     let rope = plain.clone().with_axes(none).init(&device);
     let turned = rope.rotate_queries(heads.clone(), &places);
-    let one = plain.clone().init(&device).rotate_queries(
-        heads.clone(),
-        &Positions::from_times(Tensor::from_data([[2.0; 6]], &device)).unwrap(),
-    );
+    let times = Positions::from_times(Tensor::from_data([[2.0; 6]], &device)).unwrap();
+    let one = plain.init(&device).rotate_queries(heads, &times);
     assert!(distance(turned, one) < 1e-6);
-    let wide = RotaryPositionalEncodingConfig::new(1 << 50)
-        .with_axes(Axes::HEIGHT_WIDTH.with_frequencies(AxisFrequencies::Dealt));
-    assert!(said(wide).contains("do not fit into memory"));
-    let fast = Axes::new([Axis::new(0).with_scale(2e6), Axis::new(1)]);
-    assert_eq!(
-        said(plain.clone().with_axes(fast)),
-        "a frequency times the scale of its axis must be at most 1048576; got 2000000"
-    );
-    let dealt = Axes::mrope_interleaved([2, 1, 1]);
-    assert!(
-        said(plain.clone().with_tiled_angles(true).with_axes(dealt)).starts_with("tiled angles")
-    );
-    let tiled = plain.with_tiled_angles(true).init(&device);
-    assert_eq!(
-        refusal(tiled.invert(heads, &Positions::default())),
-        "tiled angles are no rotation and have no inverse"
-    );
 }
 
 /// An empty batch of a multimodal model has three axes too.
@@ -528,7 +508,7 @@ fn given_frequencies_are_used() {
         let by_list = RotaryPositionalEncodingConfig::new(16)
             .with_frequencies(given)
             .init(&device);
-        let x = embeddings(1, 2 * 9, 16, &device).reshape([1, 2, 9, 16]);
+        let x = random([1, 2, 9, 16], &device);
         for start in [0, 3000, 123_456] {
             let at = Positions::from(start);
             let turned = |rope: &dyn Rotate| rope.rotate_queries(x.clone(), &at);
@@ -550,11 +530,9 @@ fn a_coordinate_past_the_reach_is_named_by_its_axis_row_and_token() {
     ];
     let positions = Positions::from_coordinate_rows(&rows).unwrap();
     let x = Tensor::<4>::ones([2, 1, 3, 4], &device);
-    assert_eq!(
-        refusal(rope.try_rotate_queries(x, &positions)),
-        "coordinate 8796093022208.5 of axis 1 at row 1, token 1 is out of range: coordinates go from \
-         -4398046511103 to 4398046511103"
-    );
+    let words = "coordinate 8796093022208.5 of axis 1 at row 1, token 1 is out of range: coordinates go from \
+                 -4398046511103 to 4398046511103";
+    assert_says(&refusal(rope.try_rotate_queries(x, &positions)), words);
 }
 
 /// HunYuan-VL's first files: the fields of its text beside the others, and older names.
@@ -572,21 +550,13 @@ fn files_of_hunyuan_vl() {
     let newer = file(r#""type": "dynamic", "mrope_section": [16.0, 16, 16, 16]"#).unwrap();
     assert_eq!(older, newer);
     assert_eq!(file(r#""type": "dynamic""#).unwrap().axes, None);
-    for (bad, words) in [
-        (
-            r#""type": "xdrope", "xdrope_section": [16, 16, 16]"#,
-            "the sum of `mrope_section` must be 64, half the columns of a head; got [16, 16, 16]",
-        ),
-        (
-            r#""type": "xdrope", "xdrope_section": [32, 32], "mrope_section": [16, 48]"#,
-            "`mrope_section` is [16, 48], but `xdrope_section` is [32, 32]",
-        ),
-        (
-            r#""type": "xdrope", "xdrope_section": [32, 32.5]"#,
-            "needs a list of lengths as `xdrope_section`, not a list",
-        ),
-    ] {
-        let message = refusal(file(bad));
-        assert!(message.ends_with(words), "{message}");
+    refused! {
+        |bad| file(bad);
+        r#""type": "xdrope", "xdrope_section": [16, 16, 16]"# =>
+            "… the sum of `mrope_section` must be 64, half the columns of a head; got [16, 16, 16]",
+        r#""type": "xdrope", "xdrope_section": [32, 32], "mrope_section": [16, 48]"# =>
+            "… `mrope_section` is [16, 48], but `xdrope_section` is [32, 32]",
+        r#""type": "xdrope", "xdrope_section": [32, 32.5]"# =>
+            "… needs a list of lengths as `xdrope_section`, not a list",
     }
 }

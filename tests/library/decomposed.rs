@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use burn::module::{Initializer, Param};
-use burn::tensor::{Device, Distribution, Int, Tensor, TensorData};
+use burn::tensor::{Device, Distribution, Int, Tensor};
 use pe_burn::grid::{DecomposedRelativeBias, DecomposedRelativeBiasConfig};
 use pe_burn::{Grid, Positions, ScoreBias};
 use pe_tests::devices;
 use serde::Deserialize;
 
-use crate::{assert_close, cases, distance, refusal, values};
+use crate::{assert_close, assert_says, cases, distance, loss, refusal, refused, tensor, values};
 
 #[derive(Deserialize)]
 struct Case {
@@ -35,18 +35,16 @@ fn biases_and_gradients_of_peers() {
             let device = device.autodiff();
             let d_head = 3;
             let table = |i: usize| {
-                let numbers = case.parameters[i].clone();
+                let numbers = &case.parameters[i];
                 let shape = [numbers.len() / d_head, d_head];
-                let table = Tensor::<2>::from_data(TensorData::new(numbers, shape), &device);
-                Param::from_tensor(table)
+                Param::from_tensor(tensor(numbers, shape, &device))
             };
             let mut module = DecomposedRelativeBiasConfig::new(d_head, case.window).init(&device);
             (module.rows, module.columns) = (table(1), table(2));
             let [queries, keys] = [case.queries, case.keys]
                 .map(|[height, width]| Grid::image(height, width).with_prefix(case.prefix));
             let shape = [1, case.heads, queries.tokens(), d_head];
-            let q = TensorData::new(case.parameters[0].clone(), shape);
-            let q = Tensor::<4>::from_data(q, &device).require_grad();
+            let q = tensor(&case.parameters[0], shape, &device).require_grad();
             let k = Tensor::zeros([1, case.heads, keys.tokens(), d_head], &device);
             let ids = |grid: Grid| {
                 let ids = Tensor::arange(0..grid.tokens() as i64, &device);
@@ -62,12 +60,7 @@ fn biases_and_gradients_of_peers() {
                 );
                 let bias = module.score_bias((&q, &q_at), (&k, &k_at));
                 assert_close(&values(bias.clone()), &case.bias, 2e-6, &about);
-                let shape = bias.dims();
-                let weights =
-                    (0..shape.iter().product()).map(|i: usize| ((7 * i) % 11) as f32 - 5.0);
-                let weights = TensorData::new(weights.collect::<Vec<_>>(), shape);
-                let loss = (bias * Tensor::from_data(weights, &device)).sum();
-                let gradients = loss.backward();
+                let gradients = loss(bias).backward();
                 let about = format!("{about} gradient");
                 let of_q = values(q.grad(&gradients).unwrap());
                 assert_close(&of_q, &case.gradients[0], 3e-6, &about);
@@ -135,22 +128,17 @@ fn bad_input_is_refused() {
     let module = random(4, [3, 4], &device);
     let q = Tensor::<4>::zeros([1, 2, 12, 4], &device);
     let window = Positions::from(Grid::image(3, 4));
-    let said =
-        |q: &Tensor<4>, at: &Positions| refusal(module.try_score_bias((q, at), (q, &window)));
-    assert_eq!(
-        said(&q, &Positions::default()),
-        "this encoding needs a grid of height × width, but got positions on a line"
-    );
-    let wide = Tensor::<4>::zeros([1, 2, 12, 5], &device);
-    assert_eq!(
-        said(&wide, &window),
-        "the input has d_head 5, but this module was built for d_head 4"
-    );
-    let config = DecomposedRelativeBiasConfig::new(4, [3, 0]);
-    assert_eq!(
-        refusal(config.try_init(&device)),
-        "window must be at least 1 and at most 16384 on each side; got 0"
-    );
+    refused! {
+        |bad| module.try_score_bias((&bad.0, &bad.1), (&bad.0, &window));
+        (q.clone(), Positions::default()) =>
+            "this encoding needs a grid of height × width, but got positions on a line",
+        (Tensor::<4>::zeros([1, 2, 12, 5], &device), window.clone()) =>
+            "the input has d_head 5, but this module was built for d_head 4",
+    }
+    refused! {
+        DecomposedRelativeBiasConfig::new(4, [3, 0]) =>
+            "window must be at least 1 and at most 16384 on each side; got 0",
+    }
     // Prefix tokens alone have no bias.
     let prefix = Positions::from(Grid::image(0, 4).with_prefix(12));
     let bias = module.score_bias((&q, &prefix), (&q, &window));
@@ -168,11 +156,9 @@ fn tables_are_read_by_name() {
     assert_eq!((rows.len(), columns.len()), (6, 6));
     assert!(rows != columns && rows.iter().chain(&columns).all(|x| *x != 0.0));
     let config = DecomposedRelativeBiasConfig::new(2, [2, 3]);
-    assert_eq!(
-        refusal(config.init_from_file(path, name, &device)),
-        format!(
-            "\"{name}.rel_pos_w\" has shape [3, 2], but this configuration needs [5, 2]: 2 width − 1 of the \
-             window, and d_head"
-        )
+    let words = format!(
+        "\"{name}.rel_pos_w\" has shape [3, 2], but this configuration needs [5, 2]: 2 width − 1 of the \
+         window, and d_head"
     );
+    assert_says(&refusal(config.init_from_file(path, name, &device)), &words);
 }

@@ -9,6 +9,8 @@ use pe_burn::{
 };
 use pe_tests::devices;
 
+use crate::{assert_says, types, wide};
+
 const D_MODEL: usize = 10;
 
 /// Inputs that every type holds exactly.
@@ -38,19 +40,17 @@ fn sum_f32(x: f64, pe: f64) -> f32 {
 /// The exact sum of an input and an entry, as a type holds it.
 type Round = fn(f64, f64) -> f64;
 
-const CASES: [(FloatDType, Round); 4] = [
-    (FloatDType::F32, |x, pe| f64::from(sum_f32(x, pe))),
-    (FloatDType::F16, |x, pe| {
-        f16::from_f32(sum_f32(x, pe)).to_f64()
-    }),
-    (FloatDType::BF16, |x, pe| {
-        bf16::from_f32(sum_f32(x, pe)).to_f64()
-    }),
-    (FloatDType::F64, |x, pe| x + pe),
-];
-
-fn has(device: &Device, dtype: FloatDType) -> bool {
-    device.supports_dtype(dtype)
+/// The types that a device computes in.
+fn cases(device: &Device) -> impl Iterator<Item = (FloatDType, Round)> {
+    let round = |dtype| -> Round {
+        match dtype {
+            FloatDType::F16 => |x, pe| f16::from_f32(sum_f32(x, pe)).to_f64(),
+            FloatDType::BF16 => |x, pe| bf16::from_f32(sum_f32(x, pe)).to_f64(),
+            FloatDType::F64 => |x, pe| x + pe,
+            _ => |x, pe| f64::from(sum_f32(x, pe)),
+        }
+    };
+    types(device).map(move |dtype| (dtype, round(dtype)))
 }
 
 fn tensor(device: &Device, dtype: FloatDType) -> Tensor<3> {
@@ -62,7 +62,7 @@ fn tensor(device: &Device, dtype: FloatDType) -> Tensor<3> {
 #[test]
 fn sinusoidal_sums_are_rounded_once() {
     for device in devices() {
-        for (dtype, round) in CASES.into_iter().filter(|(dtype, _)| has(&device, *dtype)) {
+        for (dtype, round) in cases(&device) {
             // Within the buffer, across its end, and far past it.
             for start in [0, 6, 1_000_000] {
                 let pe = SinusoidalPositionalEncodingConfig::new(D_MODEL)
@@ -70,12 +70,8 @@ fn sinusoidal_sums_are_rounded_once() {
                     .init(&device);
                 let y = pe.embed(tensor(&device, dtype), &Positions::from(start));
                 assert_eq!(y.dtype(), dtype.into(), "{device:?}");
-                let y: Vec<f64> = y.into_data().iter::<f64>().collect();
-                assert_eq!(
-                    y,
-                    expected(start, round),
-                    "{device:?} {dtype:?} from {start}"
-                );
+                let about = format!("{device:?} {dtype:?} from {start}");
+                assert_eq!(wide(y), expected(start, round), "{about}");
             }
         }
     }
@@ -84,19 +80,18 @@ fn sinusoidal_sums_are_rounded_once() {
 #[test]
 fn learned_sums_are_rounded_once() {
     for device in devices() {
-        for (dtype, round) in CASES.into_iter().filter(|(dtype, _)| has(&device, *dtype)) {
+        for (dtype, round) in cases(&device) {
             let pe = LearnedPositionalEmbeddingConfig::new(D_MODEL, 6)
                 .with_init(TableInit::Sinusoidal)
                 .init(&device);
             let y = pe.forward(tensor(&device, dtype));
             assert_eq!(y.dtype(), dtype.into(), "{device:?}");
-            let y: Vec<f64> = y.into_data().iter::<f64>().collect();
             // The table is a parameter in f32, whatever is added to it.
             let expected = match dtype {
                 FloatDType::F64 => expected(0, |x, pe| x + f64::from(pe as f32)),
                 _ => expected(0, round),
             };
-            assert_eq!(y, expected, "{device:?} {dtype:?}");
+            assert_eq!(wide(y), expected, "{device:?} {dtype:?}");
         }
     }
 }
@@ -114,14 +109,14 @@ fn encode_as_every_type_the_device_has() {
             FloatDType::BF16,
         ] {
             let rows = pe.encode_as(&Positions::from(2), 2, dtype);
-            if has(&device, dtype) {
+            if device.supports_dtype(dtype) {
                 assert_eq!(rows.unwrap().dtype(), dtype.into());
             } else {
                 let error = rows.unwrap_err();
                 assert!(
                     matches!(error, PositionError::DType { dtype: d, .. } if d == dtype.into())
                 );
-                assert!(error.to_string().contains("cannot compute in"), "{error}");
+                assert_says(&error.to_string(), "… cannot compute in …");
             }
         }
     }
@@ -135,14 +130,9 @@ fn f64_is_not_rounded_through_f32() {
     let rows = pe
         .encode_as(&Positions::from(12_345), 1, FloatDType::F64)
         .unwrap();
-    let rows: Vec<f64> = rows.into_data().iter::<f64>().collect();
+    let rows = wide(rows);
     let angle = 12_345.0 * 10_000_f64.powf(-0.5);
     assert!((rows[2] - angle.sin()).abs() < 1e-14);
-    assert_eq!(
-        rows,
-        Spectrum::new(4, 1e4)
-            .unwrap()
-            .rows::<f64>(12_345..12_346)
-            .unwrap()
-    );
+    let spectrum = Spectrum::new(4, 1e4).unwrap();
+    assert_eq!(rows, spectrum.rows::<f64>(12_345..12_346).unwrap());
 }

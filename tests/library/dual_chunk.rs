@@ -6,7 +6,7 @@ use pe_burn::rotary::{ChunkPart, DualChunk};
 use pe_burn::{Layout, RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate};
 use serde::Deserialize;
 
-use crate::{assert_close, cases, values};
+use crate::{assert_close, cases, tensor, values};
 
 #[derive(Deserialize)]
 struct Case {
@@ -57,10 +57,10 @@ fn attention_in_chunks_as_in_the_code_of_its_paper() {
             .with_base(case.base)
             .with_layout(Layout::Halves)
             .init(&device);
-        let [q, k, v] = case.q_k_v.each_ref().map(|numbers| {
-            let numbers = Tensor::<1>::from_data(numbers.as_slice(), &device);
-            numbers.reshape([1, tokens, heads, width]).swap_dims(1, 2)
-        });
+        let [q, k, v] = case
+            .q_k_v
+            .each_ref()
+            .map(|numbers| tensor(numbers, [1, tokens, heads, width], &device).swap_dims(1, 2));
         let k = rope.rotate_keys(k, &chunks.keys(0, tokens).unwrap());
         let about = format!("chunks of {}", case.chunk_size);
         let in_order = |y: Tensor<4>| values(y.swap_dims(1, 2));

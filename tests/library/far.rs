@@ -1,7 +1,7 @@
 //! Rows of positions that no buffer holds. Graphics cards compute them themselves, from whole numbers: the exact rows, and the
 //! bits of the processor.
 
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 use pe_burn::embedding::Gain;
 use pe_burn::scaling::Yarn;
 use pe_burn::{
@@ -10,18 +10,16 @@ use pe_burn::{
 };
 use pe_tests::devices;
 
-use crate::{refusal, values};
+use crate::exactness::{FAR, references};
+use crate::rotary::units;
+use crate::{assert_says, refusal, values};
 
 /// Half a unit of the last place of an `f32` below 1.
 const BOUND: f64 = 3.0e-8;
 
 #[test]
 fn far_rows_are_those_of_60_digits() {
-    let mut reader =
-        csv::Reader::from_reader(include_bytes!("../data/sinusoidal_far.csv").as_slice());
-    let lines = reader.deserialize::<(f64, usize, usize, usize, f64)>();
-    let lines: Vec<_> = lines.map(Result::unwrap).collect();
-    assert_eq!(lines.len(), 352);
+    let lines = references(FAR);
     for device in devices() {
         for of_spectrum in lines.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
             let (base, d_model, ..) = of_spectrum[0];
@@ -84,8 +82,10 @@ fn far_rows_of_every_formula() {
             assert_eq!(rows.dims(), [2, 3, *d_model]);
             assert_eq!(values(rows), expected, "{about}");
             let message = refusal(pe.encode(&Positions::from(last), 2));
-            let said = format!("goes past the largest position, {last}");
-            assert!(message.ends_with(&said), "{about}: {message}");
+            assert_says(
+                &message,
+                &format!("… goes past the largest position, {last}"),
+            );
         }
     }
 }
@@ -101,8 +101,7 @@ fn far_rows_with_an_attention_factor() {
             .with_scaling(scaling);
         let rotated = |device: &Device, start: usize| -> Vec<f32> {
             let rope = config.init(device);
-            let ones = Tensor::<4>::ones([1, 1, 5, 32], device);
-            let x = Tensor::cat(vec![ones.clone(), ones.zeros_like()], 3);
+            let x = units(5, 64, device);
             let (q, _) = rope.rotate(x.clone(), x, &Positions::from(start));
             values(q)
         };
@@ -153,8 +152,7 @@ fn far_rows_of_given_frequencies() {
         .unwrap();
     for device in devices() {
         let rope = config.init(&device);
-        let ones = Tensor::<4>::ones([1, 1, 4, 3], &device);
-        let x = Tensor::cat(vec![ones.clone(), ones.zeros_like()], 3);
+        let x = units(4, 6, &device);
         let (q, _) = rope.rotate(x.clone(), x, &Positions::from(start));
         for (token, row) in values(q).chunks(6).enumerate() {
             for (i, got) in row.iter().enumerate() {

@@ -7,7 +7,7 @@ use pe_burn::{PositionalConfig, Positions, Rotate};
 use pe_tests::devices;
 use serde::Deserialize;
 
-use crate::{assert_close, assert_within, cases, distance, values};
+use crate::{assert_close, assert_within, cases, distance, tensor, values};
 
 #[derive(Deserialize)]
 struct Case {
@@ -33,25 +33,20 @@ fn fope_as_in_the_code_of_its_paper() {
             let device = device.autodiff();
             let FopeConfig { d_head, heads, .. } = case.config;
             let tokens = case.x.len() / heads / d_head;
-            let tensor = |numbers: &[f32]| {
-                let numbers = Tensor::<1>::from_data(numbers, &device);
-                numbers.reshape([1, heads, tokens, d_head])
-            };
+            let by_head = |numbers: &[f32]| tensor(numbers, [1, heads, tokens, d_head], &device);
             let mut fope = case.config.clone().with_learned(true).init(&device);
             let shape = fope.sines.val().dims();
             assert_eq!(shape[1], case.frequencies);
-            let coefficients = |numbers: &[f32]| {
-                let numbers = Tensor::<1>::from_data(numbers, &device);
-                Param::from_tensor(numbers.reshape(shape))
-            };
+            let coefficients =
+                |numbers: &[f32]| Param::from_tensor(tensor(numbers, shape, &device));
             fope.sines = coefficients(&case.sines);
             fope.cosines = coefficients(&case.cosines);
 
-            let x = tensor(&case.x).require_grad();
+            let x = by_head(&case.x).require_grad();
             let y = fope.rotate_queries(x.clone(), &Positions::from(case.start));
             let about = format!("{device:?} {} from {}", case.peer, case.start);
             assert_close(&values(y.clone()), &case.rotated, 1e-6, &about);
-            let gradients = (y * tensor(&case.weights)).sum().backward();
+            let gradients = (y * by_head(&case.weights)).sum().backward();
             let ours = [
                 values(x.grad(&gradients).unwrap()),
                 values(fope.sines.val().grad(&gradients).unwrap()),

@@ -9,7 +9,7 @@ use pe_tests::devices;
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 use serde::Deserialize;
 
-use crate::{cases, distance, embeddings, refusal, values};
+use crate::{assert_says, cases, distance, random, refusal, refused, values};
 
 #[derive(Deserialize)]
 struct Case {
@@ -100,12 +100,10 @@ fn the_module_adds_the_rows_of_its_formula() {
             let config = SinusoidalPositionalEncodingConfig::new(6).with_formula(formula);
             let pe = config.clone().with_max_len(10).init(&device);
             let rows: Vec<f32> = Spectrum::new(6, formula).unwrap().rows(0..20).unwrap();
-            assert_eq!(values(pe.encode(&Positions::default(), 20).unwrap()), rows);
-            assert_eq!(
-                values(pe.encode(&Positions::from(3), 5).unwrap()),
-                rows[18..48]
-            );
-            let x = embeddings(2, 20, 6, &device);
+            let encoded = |start, seq| values(pe.encode(&Positions::from(start), seq).unwrap());
+            assert_eq!(encoded(0, 20), rows);
+            assert_eq!(encoded(3, 5), rows[18..48]);
+            let x = random([2, 20, 6], &device);
             let sum = x.clone() + pe.encode(&Positions::default(), 20).unwrap();
             assert_eq!(distance(pe.forward(x), sum), 0.0);
             // Another order of the same columns.
@@ -158,43 +156,28 @@ fn padding_has_zeros_at_positions_from_the_host_too() {
         let drawn = draw.draw(&[2, 4], 4, &mut rng).unwrap();
         let of_drawn = [[false, false, true, true], [false; 4]];
         let times = [[0.5, 1.5, 2.5, 3.5]];
+        let starts = Positions::from_starts([3, 70]);
+        let row = Positions::from_id_rows(&[[9, 8, 7, 6]]).unwrap();
+        let ids = Tensor::from_ints([[9, 8, 7, 6], [1, 1, 2, 2]], &device);
         for (positions, padding) in [
             (Positions::from(3).with_mask_pad(mask(&two)), &two[..]),
-            (
-                Positions::from_starts([3, 70]).with_mask_pad(mask(&one)),
-                &[one[0]; 2][..],
-            ),
-            (
-                Positions::from_starts([3, 70]).with_mask_pad(mask(&two)),
-                &two[..],
-            ),
-            (
-                Positions::from_id_rows(&[[9, 8, 7, 6]])
-                    .unwrap()
-                    .with_mask_pad(mask(&one)),
-                &one[..],
-            ),
+            (starts.clone().with_mask_pad(mask(&one)), &[one[0]; 2]),
+            (starts.with_mask_pad(mask(&two)), &two),
+            (row.clone().with_mask_pad(mask(&one)), &one),
             // A mask with more rows than the positions.
+            (row.with_mask_pad(mask(&two)), &two),
             (
-                Positions::from_id_rows(&[[9, 8, 7, 6]])
-                    .unwrap()
-                    .with_mask_pad(mask(&two)),
-                &two[..],
-            ),
-            (
-                Positions::from_ids(Tensor::from_ints([[9, 8, 7, 6], [1, 1, 2, 2]], &device))
-                    .unwrap()
-                    .with_mask_pad(mask(&two)),
-                &two[..],
+                Positions::from_ids(ids).unwrap().with_mask_pad(mask(&two)),
+                &two,
             ),
             (
                 Positions::from_time_rows(&times)
                     .unwrap()
                     .with_mask_pad(mask(&two)),
-                &two[..],
+                &two,
             ),
-            (drawn.clone(), &of_drawn[..]),
-            (drawn.with_mask_pad(mask(&two)), &two[..]),
+            (drawn.clone(), &of_drawn),
+            (drawn.with_mask_pad(mask(&two)), &two),
         ] {
             let about = format!("{device:?} {positions:?}");
             let unpadded = positions.clone().with_mask_pad(mask(&[[false; 4]]));
@@ -213,21 +196,18 @@ fn padding_has_zeros_at_positions_from_the_host_too() {
             let encoding = pe.encode(&positions, 4).unwrap();
             assert_eq!(encoding.dims(), [batch, 4, 8], "{about}");
             assert_eq!(values(encoding.clone()), expected, "{about}");
-            let x = embeddings(2, 4, 8, &device);
+            let x = random([2, 4, 8], &device);
             let sum = x.clone() + encoding.expand([2, 4, 8]);
             assert_eq!(distance(pe.embed(x, &positions), sum), 0.0, "{about}");
         }
         // A mask for other sizes is refused.
-        let ids = Positions::from_id_rows(&[[1, 2, 3], [1, 2, 3]]).unwrap();
-        assert_eq!(
-            refusal(pe.encode(&ids.with_mask_pad(mask(&two)), 3)),
-            "the padding mask has shape [2, 4], but the input needs [2, 3]"
-        );
-        let three = Positions::from_starts([1, 2, 3]).with_mask_pad(mask(&two));
-        assert_eq!(
-            refusal(pe.encode(&three, 4)),
-            "there are 2 rows in the padding mask for a batch of 3 rows"
-        );
+        refused! {
+            |bad| pe.encode(&bad.0.with_mask_pad(mask(&two)), bad.1);
+            (Positions::from_id_rows(&[[1, 2, 3], [1, 2, 3]]).unwrap(), 3) =>
+                "the padding mask has shape [2, 4], but the input needs [2, 3]",
+            (Positions::from_starts([1, 2, 3]), 4) =>
+                "there are 2 rows in the padding mask for a batch of 3 rows",
+        }
     }
 }
 
@@ -240,6 +220,5 @@ fn a_base_replaces_the_formula() {
     assert_eq!(config.formula, Formula::Paper { base: 500.0 });
     let json = r#"{"d_model": 8, "formula": {"name": "marian"}, "base": 500.0}"#;
     let read = serde_json::from_str::<SinusoidalPositionalEncodingConfig>(json);
-    let message = refusal(read);
-    assert!(message.starts_with("unknown field `base`"), "{message}");
+    assert_says(&refusal(read), "unknown field `base`, …");
 }

@@ -11,7 +11,7 @@ use pe_tests::devices;
 use serde::Deserialize;
 
 use crate::augment::scores;
-use crate::{HALVES, assert_close, cases, in_both_types, numbers, random, values, wide};
+use crate::{assert_close, cases, halves, in_both_types, numbers, random, values, wide};
 
 #[derive(Deserialize)]
 struct Case {
@@ -110,10 +110,7 @@ fn fox_as_in_its_paper() {
 #[test]
 fn columns_of_half_precision_keep_the_gates() {
     for device in devices() {
-        for (dtype, unit) in HALVES {
-            if !device.supports_dtype(dtype) {
-                continue;
-            }
+        for (dtype, unit) in halves(&device) {
             let q = random([1, 2, 3, 64], &device).cast(dtype);
             let k = random([1, 2, 2_000, 64], &device).cast(dtype);
             let sums = random([1, 2, 2_000], &device).abs().neg().cumsum(2);

@@ -9,7 +9,9 @@ use pe_burn::{
 use pe_tests::devices;
 use serde::Deserialize;
 
-use crate::{assert_within, cases, distance, embeddings, refusal, values};
+use crate::{
+    LAYOUTS, assert_says, assert_within, cases, distance, random, refusal, refused, tensor, values,
+};
 
 /// Axes, a grid that is not square, and the frame, row and column of each of its tokens.
 fn grids() -> Vec<(Axes, Grid, Vec<[usize; 3]>)> {
@@ -61,7 +63,7 @@ fn every_axis_has_its_columns_and_prefix_tokens_have_zeros() {
     for device in devices() {
         for (axes, grid, places) in grids() {
             for d_model in [5, 6, 10, 12, 13, 64] {
-                for layout in [Layout::Interleaved, Layout::Halves] {
+                for layout in LAYOUTS {
                     let pe = SinusoidalPositionalEncodingConfig::new(d_model)
                         .with_layout(layout)
                         .with_axes(axes.clone())
@@ -88,7 +90,7 @@ fn grids_and_flat_inputs_are_summed_alike() {
     for device in devices() {
         let config = SinusoidalPositionalEncodingConfig::new(20);
         let pe = config.clone().with_axes(Axes::HEIGHT_WIDTH).init(&device);
-        let x = embeddings(2, 15, 20, &device);
+        let x = random([2, 15, 20], &device);
         let flat = pe.embed(x.clone(), &Grid::image(3, 5).into());
         let grid = pe.forward_grid(x.clone().reshape([2, 3, 5, 20])).unwrap();
         assert_eq!(grid.dims(), [2, 3, 5, 20]);
@@ -100,7 +102,7 @@ fn grids_and_flat_inputs_are_summed_alike() {
         assert!(distance(turned, pe.embed(x.clone(), &Grid::image(3, 5).into())) > 0.1);
 
         let video = config.with_axes(Axes::FRAMES_HEIGHT_WIDTH).init(&device);
-        let x = embeddings(2, 30, 20, &device);
+        let x = random([2, 30, 20], &device);
         let grid = video
             .forward_grid(x.clone().reshape([2, 2, 3, 5, 20]))
             .unwrap();
@@ -143,13 +145,10 @@ fn some_tokens_of_a_grid_are_where_they_are_in_the_whole() {
             }
             // On a line they are at their ids.
             let line = SinusoidalPositionalEncodingConfig::new(12).init(&device);
-            let same = line
-                .encode(
-                    &Positions::from_id_rows(&ids.map(|row| row.map(|id| id as usize))).unwrap(),
-                    4,
-                )
-                .unwrap();
-            assert_eq!(distance(line.encode(&some, 4).unwrap(), same), 0.0);
+            let rows = ids.map(|row| row.map(|id| id as usize));
+            let [some, same] = [some, Positions::from_id_rows(&rows).unwrap()]
+                .map(|positions| line.encode(&positions, 4).unwrap());
+            assert_eq!(distance(some, same), 0.0);
         }
     }
 }
@@ -187,7 +186,7 @@ fn rotation(
 fn every_axis_rotates_its_pairs_and_prefix_tokens_stay() {
     for device in devices() {
         for (axes, grid, places) in grids() {
-            for layout in [Layout::Interleaved, Layout::Halves] {
+            for layout in LAYOUTS {
                 for rotary_dim in [12, 24] {
                     let rope = RotaryPositionalEncodingConfig::new(26)
                         .with_rotary_dim(rotary_dim)
@@ -198,7 +197,7 @@ fn every_axis_rotates_its_pairs_and_prefix_tokens_stay() {
                         .into_iter()
                         .chain(places.iter().copied().map(Some));
                     let tokens = grid.tokens() + 2;
-                    let x = embeddings(2, 3 * tokens, 26, &device).reshape([2, 3, tokens, 26]);
+                    let x = random([2, 3, tokens, 26], &device);
                     let positions = Positions::from(grid.with_prefix(2));
                     let y = rope.rotate_queries(x.clone(), &positions);
                     let back = rope.invert(y.clone(), &positions).unwrap();
@@ -224,11 +223,7 @@ fn products_depend_on_both_distances_alone() {
         .with_axes(Axes::HEIGHT_WIDTH)
         .init(&device);
     let grid = Grid::image(40, 90);
-    let tensor = |seed| {
-        device.seed(seed);
-        embeddings(1, 1, 64, &device).reshape([1, 1, 1, 64])
-    };
-    let (q, k) = (tensor(1), tensor(2));
+    let [q, k] = [(); 2].map(|()| random([1, 1, 1, 64], &device));
     let product = |(query, key): ([usize; 2], [usize; 2])| {
         let at = |x: &Tensor<4>, [row, column]: [usize; 2]| {
             let id = (row * 90 + column) as i64;
@@ -264,18 +259,15 @@ fn rows_past_the_buffer_and_in_f64_are_the_same_rows() {
         .init(&device);
     assert!(limited.encode(&Grid::image(4, 4).into(), 16).is_ok());
     let error = refusal(limited.encode(&grid, 100));
-    assert!(error.starts_with("position 49 is past the end"), "{error}");
+    assert_says(&error, "position 49 is past the end: …");
     // With ids only the coordinates of these tokens count. Prefix tokens have none.
     let of = |grid: Grid, id: i64| {
         Positions::from_grid_ids(grid, Tensor::from_data([[id]], &device)).unwrap()
     };
     assert!(limited.encode(&of(Grid::image(2, 50), 3), 1).is_ok());
     assert!(limited.encode(&of(Grid::image(2, 50), 4), 1).is_err());
-    let nothing = Grid::image(0, 50).with_prefix(3);
-    assert_eq!(
-        values(limited.encode(&nothing.into(), 3).unwrap()),
-        [0.0; 24]
-    );
+    let nothing = Positions::from(Grid::image(0, 50).with_prefix(3));
+    assert_eq!(values(limited.encode(&nothing, 3).unwrap()), [0.0; 24]);
 }
 
 /// Prefix tokens are at position 0: they are not rotated, but scaled as all tokens are.
@@ -290,7 +282,7 @@ fn an_attention_factor_scales_every_token() {
         .with_axes(Axes::HEIGHT_WIDTH)
         .with_scaling(yarn)
         .init(&device);
-    let x = embeddings(1, 7, 8, &device).reshape([1, 1, 7, 8]);
+    let x = random([1, 1, 7, 8], &device);
     let y = rope.rotate_queries(x.clone(), &Grid::image(2, 3).with_prefix(1).into());
     let (x, y) = (values(x), values(y));
     for (x, y) in x[..16].iter().zip(&y) {
@@ -307,73 +299,55 @@ fn positions_and_sizes_that_do_not_fit_the_axes_are_refused() {
     let device = Device::flex();
     let sinusoidal = |d_model| SinusoidalPositionalEncodingConfig::new(d_model);
     let pe = sinusoidal(8).with_axes(Axes::HEIGHT_WIDTH).init(&device);
-    let x = embeddings(1, 6, 8, &device);
-    let refused = |positions: Positions| refusal(pe.try_embed(x.clone(), &positions));
-    assert_eq!(
-        refused(Positions::default()),
-        "this encoding needs a grid of height × width, or coordinates of 2 axes, but got positions on a line"
-    );
-    assert_eq!(
-        refused(Grid::video(1, 2, 3).into()),
-        "this encoding needs a grid of height × width, or coordinates of 2 axes, but got a grid of frames × height × width"
-    );
-    assert_eq!(
-        refused(Grid::image(2, 4).into()),
-        "the grid has shape [1, 8], but the input needs [1, 6]"
-    );
-    assert_eq!(
-        refusal(pe.forward_grid(x.clone())),
-        "this encoding needs a grid of height × width, or coordinates of 2 axes, but got an input with other axes"
-    );
+    let x = random([1, 6, 8], &device);
+    refused! {
+        |positions| pe.try_embed(x.clone(), &positions);
+        Positions::default() =>
+            "this encoding needs a grid of height × width, or coordinates of 2 axes, but got positions on a line",
+        Positions::from(Grid::video(1, 2, 3)) =>
+            "this encoding needs a grid of height × width, or coordinates of 2 axes, but got a grid of frames × height × width",
+        Positions::from(Grid::image(2, 4)) =>
+            "the grid has shape [1, 8], but the input needs [1, 6]",
+    }
     let line = sinusoidal(8).init(&device);
     let image = x.clone().reshape([1, 2, 3, 8]);
-    assert_eq!(
-        refusal(line.forward_grid(image)),
-        "this encoding needs positions on a line, since its configuration has no axes, but got an input with other axes"
-    );
+    refused! {
+        |result| result;
+        pe.forward_grid(x.clone()) =>
+            "this encoding needs a grid of height × width, or coordinates of 2 axes, but got an input with other axes",
+        line.forward_grid(image) =>
+            "this encoding needs positions on a line, since its configuration has no axes, but got an input with other axes",
+    }
     // The positions of an empty input are checked too.
     let nothing = Tensor::<3>::zeros([0, 6, 8], &device);
     assert!(pe.try_embed(nothing, &Positions::default()).is_err());
     assert!(pe.encode(&Positions::default(), 0).is_err());
     let id = Tensor::<2, Int>::from_data([[1, 6]], &device);
-    assert_eq!(
-        refusal(Positions::from_grid_ids(Grid::image(2, 3), id.clone())),
-        "position id 6 at row 0, token 1 is out of range: ids go from 0 to 5"
-    );
-    assert_eq!(
-        refusal(Positions::from_grid_ids(Grid::image(2, 0), id)),
-        "grid.tokens() must be at least 1; got 0"
-    );
-
-    for (axes, d_model) in [
-        (Axes::HEIGHT_WIDTH, 2),
-        (Axes::HEIGHT_WIDTH, 1),
-        (Axes::FRAMES_HEIGHT_WIDTH, 8),
-        (Axes::FRAMES_HEIGHT_WIDTH, 4),
-        (Axes::FRAMES_HEIGHT_WIDTH, 7),
-    ] {
-        let message = refusal(
-            sinusoidal(d_model)
-                .with_axes(axes.clone())
-                .try_init(&device),
-        );
-        let n = if axes == Axes::HEIGHT_WIDTH { 2 } else { 3 };
-        let bound = format!(
-            "larger: with 2⌈d_model/2a⌉ columns for each of {n} axes, none are left for the last"
-        );
-        assert_eq!(message, format!("d_model must be {bound}; got {d_model}"));
+    refused! {
+        |grid| Positions::from_grid_ids(grid, id.clone());
+        Grid::image(2, 3) => "position id 6 at row 0, token 1 is out of range: ids go from 0 to 5",
+        Grid::image(2, 0) => "grid.tokens() must be at least 1; got 0",
     }
-    let rope = |d_head, axes| RotaryPositionalEncodingConfig::new(d_head).with_axes(axes);
-    assert_eq!(
-        refusal(rope(6, Axes::HEIGHT_WIDTH).try_init(&device)),
-        "rotary_dim must be a multiple of 4, so that each of 2 axes has the same number of pairs; got 6"
-    );
-    let rope = rope(8, Axes::HEIGHT_WIDTH).with_scaling(Dynamic::new(2.0, 10));
-    let error = refusal(rope.try_init(&device));
-    assert_eq!(
-        error,
-        "dynamic and longrope scaling follow the length of a line, and a grid with axes has no single length"
-    );
+
+    for (axes, n, d_model) in [
+        (Axes::HEIGHT_WIDTH, 2, 2),
+        (Axes::HEIGHT_WIDTH, 2, 1),
+        (Axes::FRAMES_HEIGHT_WIDTH, 3, 8),
+        (Axes::FRAMES_HEIGHT_WIDTH, 3, 4),
+        (Axes::FRAMES_HEIGHT_WIDTH, 3, 7),
+    ] {
+        let words = format!(
+            "d_model must be larger: with 2⌈d_model/2a⌉ columns for each of {n} axes, none are left for the last; got {d_model}"
+        );
+        refused! { sinusoidal(d_model).with_axes(axes) => &words, }
+    }
+    let rope = |d_head| RotaryPositionalEncodingConfig::new(d_head).with_axes(Axes::HEIGHT_WIDTH);
+    refused! {
+        rope(6) =>
+            "rotary_dim must be a multiple of 4, so that each of 2 axes has the same number of pairs; got 6",
+        rope(8).with_scaling(Dynamic::new(2.0, 10)) =>
+            "dynamic and longrope scaling follow the length of a line, and a grid with axes has no single length",
+    }
 }
 
 #[test]
@@ -454,8 +428,7 @@ fn grids_of_every_peer() {
                         .with_layout(layout)
                         .with_axes(axes.clone())
                         .init(&device);
-                    let x = Tensor::<1>::from_data(case.x.concat().as_slice(), &device);
-                    let x = x.reshape([1, 1, grid.tokens(), d_head]);
+                    let x = tensor(&case.x.concat(), [1, 1, grid.tokens(), d_head], &device);
                     (
                         values(rope.rotate_queries(x, &grid.into())),
                         case.rotated.concat(),

@@ -8,7 +8,7 @@ use pe_encoder::EncoderConfig;
 use pe_tests::devices;
 use serde::Deserialize;
 
-use crate::{assert_close, cases, distance, embeddings, in_both_types, numbers, wide};
+use crate::{assert_close, cases, distance, in_both_types, numbers, random, wide};
 
 #[derive(Deserialize)]
 struct Case {
@@ -83,7 +83,7 @@ fn a_decoder_with_relative_logits_decodes_as_in_one_go() {
         let inkling = config.init(&device);
         let decoder = EncoderConfig::new(16, 32, 2, 2).with_causal(true);
         let decoder = decoder.init(&device);
-        let x = embeddings(2, 90, 16, &device);
+        let x = random([2, 90, 16], &device);
         let whole = decoder.forward(x.clone(), None, &inkling, &Positions::default());
         let mut caches = decoder.caches();
         let parts = [30, 1, 1, 50, 8].map(|count| {

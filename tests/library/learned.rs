@@ -10,7 +10,7 @@ use pe_burn::{
 use pe_tests::devices;
 use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 
-use crate::{distance, embeddings, same_with_autodiff_on_and_off, values};
+use crate::{distance, random, same_with_autodiff_on_and_off, tensor, values};
 
 #[test]
 fn every_source_of_positions_picks_its_rows() {
@@ -19,7 +19,7 @@ fn every_source_of_positions_picks_its_rows() {
             .with_input_scale(InputScale::Factor(0.5))
             .init(&device);
         let weight = values(pe.weight.val());
-        let x = embeddings(2, 3, 3, &device);
+        let x = random([2, 3, 3], &device);
         let mask = [[false, true, true], [true, true, true]];
         for positions in [
             Positions::default(),
@@ -64,13 +64,8 @@ fn positions_past_the_table_are_refused() {
         ),
     ] {
         let error = pe.encode(&positions, seq).unwrap_err();
-        assert_eq!(
-            error,
-            PositionError::TooLong {
-                position,
-                max_len: 4
-            }
-        );
+        let max_len = 4;
+        assert_eq!(error, PositionError::TooLong { position, max_len });
         let x = Tensor::zeros([positions.to_rows(seq).unwrap().len(), seq, 3], &device);
         assert_eq!(pe.try_embed(x, &positions).unwrap_err(), error);
     }
@@ -143,23 +138,14 @@ fn padding_has_the_padding_row_and_no_gradient() {
             assert_eq!(gradient, [0.0, 0.0, 0.0, 0.0, 2.0, 2.0, 2.0, 2.0, 1.0, 1.0]);
 
             // Without a mask positions are offset all the same.
-            assert_eq!(
-                values(pe.encode(&Positions::from(1), 2).unwrap()),
-                weight[6..]
-            );
+            let rows = pe.encode(&Positions::from(1), 2).unwrap();
+            assert_eq!(values(rows), weight[6..]);
             let ids = Positions::from_id_rows(&[[2, 0]]).unwrap();
-            assert_eq!(
-                values(pe.encode(&ids, 2).unwrap()),
-                [&weight[8..], &weight[4..6]].concat()
-            );
+            let rows = pe.encode(&ids, 2).unwrap();
+            assert_eq!(values(rows), [&weight[8..], &weight[4..6]].concat());
             let error = pe.encode(&Positions::default(), 4).unwrap_err();
-            assert_eq!(
-                error,
-                PositionError::TooLong {
-                    position: 3,
-                    max_len: 3
-                }
-            );
+            let (position, max_len) = (3, 3);
+            assert_eq!(error, PositionError::TooLong { position, max_len });
         }
     }
 }
@@ -174,8 +160,7 @@ fn the_padding_row_is_used_at_positions_from_the_host_too() {
             .init(&device);
         // A padding row that is not zeros, so that it can be told from no row at all.
         let table: Vec<f32> = (0..22).map(|i| i as f32).collect();
-        let table = Tensor::<1>::from_data(table.as_slice(), &device).reshape([11, 2]);
-        pe.weight = Param::from_tensor(table);
+        pe.weight = Param::from_tensor(tensor(&table, [11, 2], &device));
         let mask = |rows: &[[bool; 3]]| {
             let data = TensorData::new(rows.concat(), [rows.len(), 3]);
             Tensor::<2, Bool>::from_data(data, &device)
@@ -184,27 +169,16 @@ fn the_padding_row_is_used_at_positions_from_the_host_too() {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let draw = RandomizedPositions::new(9).unwrap();
         let drawn = draw.draw(&[1, 3], 3, &mut rng).unwrap();
-        for (positions, padding) in [
-            (Positions::from(4).with_mask_pad(mask(&two)), &two[..]),
-            (
-                Positions::from_starts([4, 0]).with_mask_pad(mask(&two)),
-                &two[..],
-            ),
-            (
-                Positions::from_id_rows(&[[4, 0, 3], [8, 2, 2]])
-                    .unwrap()
-                    .with_mask_pad(mask(&two)),
-                &two[..],
-            ),
+        let marked = [
+            Positions::from(4),
+            Positions::from_starts([4, 0]),
+            Positions::from_id_rows(&[[4, 0, 3], [8, 2, 2]]).unwrap(),
             // A mask with more rows than the positions.
-            (
-                Positions::from_id_rows(&[[4, 0, 3]])
-                    .unwrap()
-                    .with_mask_pad(mask(&two)),
-                &two[..],
-            ),
-            (drawn, &[[false, true, true], [false; 3]][..]),
-        ] {
+            Positions::from_id_rows(&[[4, 0, 3]]).unwrap(),
+        ];
+        let marked = marked.map(|positions| (positions.with_mask_pad(mask(&two)), two));
+        let drawn = (drawn, [[false, true, true], [false; 3]]);
+        for (positions, padding) in marked.into_iter().chain([drawn]) {
             let about = format!("{device:?} {positions:?}");
             let rows = positions.to_rows(3).unwrap();
             let rows = rows.iter().cycle().take(2).flatten();
@@ -218,7 +192,7 @@ fn the_padding_row_is_used_at_positions_from_the_host_too() {
                 .collect();
             let rows = pe.encode(&positions, 3).unwrap();
             assert_eq!(values(rows.clone()), expected, "{about}");
-            let x = embeddings(2, 3, 2, &device);
+            let x = random([2, 3, 2], &device);
             let y = pe.embed(x.clone(), &positions);
             assert_eq!(distance(y.clone(), x + rows), 0.0, "{about}");
 

@@ -41,43 +41,38 @@ mod transformer;
 mod turns;
 mod write_ups;
 
-use std::cell::RefCell;
 use std::fmt::Display;
 
-use burn::module::Module;
-use burn::tensor::{DType, Device, Distribution, FloatDType, Tensor, TensorData};
-use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions};
+use burn::module::{Module, Quantizer};
+use burn::tensor::quantization::{Calibration, QuantScheme};
+use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
+use pe_burn::{Embed, Layout, PositionalConfig, PositionalScheme, Positions};
 use pe_tests::devices;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
 use serde::de::DeserializeOwned;
 
-thread_local! {
-    /// A test has a thread of its own, so it sees the same numbers at every run and on every device.
-    static NUMBERS: RefCell<ChaCha8Rng> = RefCell::new(ChaCha8Rng::seed_from_u64(1));
-}
+use testing::{apart, assert_panics, assert_says, distance, random, refusal, refused, values};
 
-/// Elements from N(0, 1), in f32.
-fn random<const D: usize>(shape: [usize; D], device: &Device) -> Tensor<D> {
-    let normal = Distribution::Normal(0.0, 1.0);
-    let data =
-        NUMBERS.with_borrow_mut(|numbers| TensorData::random::<f32, _, _>(shape, normal, numbers));
-    Tensor::from_data(data, device)
-}
+#[path = "../../crates/pe-burn/src/testing.rs"]
+mod testing;
 
-/// Random embeddings, `[batch, seq, d_model]`, in f32.
-fn embeddings(batch: usize, seq: usize, d_model: usize, device: &Device) -> Tensor<3> {
-    random([batch, seq, d_model], device)
-}
+const LAYOUTS: [Layout; 2] = [Layout::Interleaved, Layout::Halves];
 
-/// The values of a tensor in row-major order.
-fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-    tensor.into_data().iter::<f32>().collect()
-}
-
-/// The same in the digits of `f64`.
+/// The elements of a tensor in row-major order, in the digits of `f64`.
 fn wide<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
     tensor.into_data().iter::<f64>().collect()
+}
+
+/// Numbers as a tensor of a shape, in `f32`.
+fn tensor<const D: usize>(numbers: &[f32], shape: [usize; D], device: &Device) -> Tensor<D> {
+    Tensor::from_data(TensorData::new(numbers.to_vec(), shape), device)
+}
+
+/// The sum of all numbers, each times a whole number, as scripts of `tests/peers` have it.
+fn loss<const D: usize>(y: Tensor<D>) -> Tensor<1> {
+    let shape = y.dims();
+    let factors = (0..shape.iter().product()).map(|i: usize| ((7 * i) % 11) as f32 - 5.0);
+    let factors = tensor(&factors.collect::<Vec<_>>(), shape, &y.device());
+    (y * factors).sum()
 }
 
 /// Numbers in a type.
@@ -95,37 +90,37 @@ fn in_both_types(single: f64) -> impl Iterator<Item = (Device, FloatDType, f64)>
     all.map(|(device, dtype, bound)| (device.autodiff(), dtype, bound))
 }
 
-/// The types of half a word, with half a unit of the last place of a number below 1.
-const HALVES: [(FloatDType, f32); 2] = [
-    (FloatDType::F16, 1.0 / 2048.0),
-    (FloatDType::BF16, 1.0 / 256.0),
-];
-
-/// The largest difference between two tensors of one shape; NaN if a number is missing in one of them.
-fn distance<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> f32 {
-    assert_eq!(a.dims(), b.dims());
-    let pairs = values(a).into_iter().zip(values(b));
-    largest(pairs.map(|(a, b)| if a == b { 0.0 } else { (a - b).abs() }))
+/// The types that a device computes in.
+fn types(device: &Device) -> impl Iterator<Item = FloatDType> {
+    let all = [
+        FloatDType::F32,
+        FloatDType::F64,
+        FloatDType::F16,
+        FloatDType::BF16,
+    ];
+    let types = all.into_iter();
+    types.filter(|dtype| device.supports_dtype(*dtype))
 }
 
-/// The largest of some differences, or NaN if one is: `f32::max` would skip it.
-fn largest(apart: impl Iterator<Item = f32>) -> f32 {
-    apart.fold(0.0, |most: f32, x| match most.is_nan() || x <= most {
-        true => most,
-        false => x,
+/// Those of half a word, with half a unit of the last place of a number below 1.
+fn halves(device: &Device) -> impl Iterator<Item = (FloatDType, f32)> {
+    types(device).filter_map(|dtype| match dtype {
+        FloatDType::F16 => Some((dtype, 1.0 / 2048.0)),
+        FloatDType::BF16 => Some((dtype, 1.0 / 256.0)),
+        _ => None,
     })
+}
+
+/// A module whose parameters are quantized.
+fn quantized<M: Module>(module: &M) -> M {
+    let mut quantizer = Quantizer::new(Calibration::MinMax, QuantScheme::default());
+    module.clone().quantize_weights(&mut quantizer)
 }
 
 /// The scheme of a name, for a width, a number of heads and the longest input.
 fn scheme(name: &str, [d_model, heads, max_len]: [usize; 3], device: &Device) -> PositionalScheme {
     let config = PositionalConfig::by_name(name, d_model, heads, max_len);
     config.unwrap().init(device)
-}
-
-/// What an error says.
-#[track_caller]
-fn refusal<T>(result: Result<T, impl Display>) -> String {
-    result.err().expect("an error").to_string()
 }
 
 /// What `tests/peers` holds of other libraries.
@@ -170,7 +165,7 @@ fn assert_close<T: Copy + Display + Into<f64>>(
 /// The sum is the same with autodiff on or off, for the module and for the input.
 fn same_with_autodiff_on_and_off<M: Embed + Module>(init: impl Fn(&Device) -> M, d_model: usize) {
     for device in devices() {
-        let x = embeddings(2, 5, d_model, &device);
+        let x = random([2, 5, d_model], &device);
         let module = init(&device);
         let fixed = module.num_params() == 0;
         let expected = values(module.embed(x.clone(), &Positions::default()));

@@ -10,7 +10,7 @@ use pe_burn::{
 use pe_encoder::EncoderConfig;
 use pe_tests::devices;
 
-use crate::{distance, embeddings, values};
+use crate::{distance, random, values};
 
 /// Adds its position to every column.
 struct Count;
@@ -51,12 +51,8 @@ impl Rotate for Flip {
     }
 }
 
-/// The same bias for every pair.
-struct Constant {
-    value: f32,
-    heads: usize,
-    device: Device,
-}
+/// The same bias for every pair, in each of two heads.
+struct Constant(Device);
 
 impl Bias for Constant {
     fn try_bias(
@@ -64,11 +60,7 @@ impl Bias for Constant {
         (_, queries): Tokens,
         (_, keys): Tokens,
     ) -> Result<Tensor<4>, PositionError> {
-        Ok(Tensor::full(
-            [1, self.heads, queries, keys],
-            self.value,
-            &self.device,
-        ))
+        Ok(Tensor::full([1, 2, queries, keys], 0.5, &self.0))
     }
 }
 
@@ -93,16 +85,12 @@ impl<E: Embed, R: Rotate, B: Bias> Layer<E, R, B> {
 #[test]
 fn a_generic_model_takes_schemes_of_either_crate() {
     for device in devices() {
-        let x = embeddings(2, 5, 16, &device);
+        let x = random([2, 5, 16], &device);
         let at = Positions::from(3);
         let layer = Layer {
             embed: Count,
             rotate: Flip,
-            bias: Constant {
-                value: 0.5,
-                heads: 2,
-                device: device.clone(),
-            },
+            bias: Constant(device.clone()),
         };
         let outside = layer.forward(x.clone(), &at);
         let layer = Layer {
@@ -120,7 +108,7 @@ fn a_generic_model_takes_schemes_of_either_crate() {
 fn schemes_of_either_crate_fit_into_a_box() {
     let device = Device::flex();
     let at = Positions::from(3);
-    let x = embeddings(2, 2, 4, &device);
+    let x = random([2, 2, 4], &device);
     let embeds: [Box<dyn Embed>; 2] = [
         Box::new(Count),
         Box::new(SinusoidalPositionalEncodingConfig::new(4).init(&device)),
@@ -148,13 +136,8 @@ fn schemes_of_either_crate_fit_into_a_box() {
     let flipped = rotates[0].rotate_keys(Tensor::ones([1, 1, 2, 1], &device), &at);
     assert_eq!(values(flipped), [-1.0, 1.0]);
 
-    let constant = Constant {
-        value: 0.5,
-        heads: 2,
-        device: device.clone(),
-    };
     let biases: [Box<dyn Bias>; 2] = [
-        Box::new(constant),
+        Box::new(Constant(device.clone())),
         Box::new(AlibiConfig::new(2).init(&device)),
     ];
     for scheme in &biases {
@@ -198,12 +181,7 @@ impl Positional for RowsAndConstant {
 }
 
 fn rows_and_constant(rows_on: Option<Device>, bias_on: &Device) -> RowsAndConstant {
-    let (value, heads, device) = (0.5, 2, bias_on.clone());
-    let bias = Constant {
-        value,
-        heads,
-        device,
-    };
+    let bias = Constant(bias_on.clone());
     RowsAndConstant { rows_on, bias }
 }
 
@@ -214,14 +192,14 @@ fn a_rotation_by_rows_is_rope_on_every_device() {
         let rope = RotaryPositionalEncodingConfig::new(8).init(&device);
         let scheme = rows_and_constant(None, &device);
         let at = Positions::from_starts([3, 1_000]);
-        let qkv = embeddings(2, 5, 48, &device);
+        let qkv = random([2, 5, 48], &device);
         let ours = rope.rotate_packed(qkv.clone(), [2, 2], &at);
         let theirs = scheme.rotate_packed(qkv, [2, 2], &at);
         assert_eq!(distance(ours, theirs), 0.0, "{device:?}");
 
         let device = device.autodiff();
         let encoder = EncoderConfig::new(16, 32, 2, 2).init(&device);
-        let x = embeddings(2, 9, 16, &device);
+        let x = random([2, 9, 16], &device);
         let run = |scheme: &dyn Positional| {
             let x = x.clone().require_grad();
             let y = encoder.forward(x.clone(), None, scheme, &at);
@@ -248,7 +226,7 @@ fn what_a_scheme_returns_on_another_device_is_refused() {
                 "move one with to_device",
             ),
         ] {
-            let x = embeddings(2, 9, 16, &device);
+            let x = random([2, 9, 16], &device);
             let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 encoder.forward(x, None, &scheme, &Positions::default())
             }));

@@ -1,35 +1,33 @@
 //! Parameters that were changed: by Burn, which quantizes them and puts adapters beside them, and by hand.
 
-use burn::module::{Lora, Module, Param, Quantizer};
+use burn::module::{Lora, Module, Param};
 use burn::optim::{AdamConfig, GradientsParams};
-use burn::tensor::quantization::{Calibration, QuantScheme};
 use burn::tensor::{DType, Device, Int, Tensor};
-use pe_burn::content::{DebertaConfig, Inkling, InklingConfig, TransformerXlConfig, TupeConfig};
+use pe_burn::content::{
+    CopeConfig, DebertaConfig, Inkling, InklingConfig, Shaw, ShawConfig, TransformerXlConfig,
+    TupeConfig,
+};
 use pe_burn::conv::{PositionalEncodingGeneratorConfig, Wav2Vec2PositionalConvConfig};
 use pe_burn::embedding::{Extension, Gain, Resampling, Time2VecConfig};
 use pe_burn::grid::{
-    DecomposedRelativeBiasConfig, LevitRelativeBiasConfig, SwinRelativeBiasConfig,
-    SwinV2RelativeBiasConfig,
+    DecomposedRelativeBiasConfig, LevitRelativeBiasConfig, SwinRelativeBias,
+    SwinRelativeBiasConfig, SwinV2RelativeBiasConfig,
 };
 use pe_burn::rotary::{FopeConfig, MixedRotaryConfig, PopeConfig};
 use pe_burn::{
-    Bias, Embed, FireConfig, Grid, HiddenBias, KerpleConfig, LearnedPositionalEmbeddingConfig,
-    Positions, Rotate, ScoreBias, SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig,
+    Bias, Embed, FireConfig, Grid, HiddenBias, KerpleConfig, LearnedPositionalEmbedding,
+    LearnedPositionalEmbeddingConfig, Positions, Rotate, ScoreBias,
+    SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig,
 };
 use pe_tests::devices;
 
-use crate::{distance, embeddings, random, refusal};
-
-fn quantized<M: Module>(module: &M) -> M {
-    let mut quantizer = Quantizer::new(Calibration::MinMax, QuantScheme::default());
-    module.clone().quantize_weights(&mut quantizer)
-}
+use crate::{assert_says, distance, quantized, random, refusal};
 
 /// For all kinds of positions, within the error of quantized values.
 #[test]
 fn quantized_parameters_give_nearly_the_same_result() {
     let device = Device::flex();
-    let x = embeddings(2, 6, 64, &device);
+    let x = random([2, 6, 64], &device);
     let ids = Tensor::<2, Int>::from_data([[0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0]], &device);
     let mask = ids.clone().greater_equal_scalar(1);
     let kinds = [
@@ -55,10 +53,8 @@ fn quantized_parameters_give_nearly_the_same_result() {
         let sum = gained_packed.embed(x.clone(), at);
         assert!(distance(sum, gained.embed(x.clone(), at)) < 0.02);
     }
-    assert_eq!(
-        packed.encode(&Positions::default(), 0).unwrap().dtype(),
-        DType::F32
-    );
+    let nothing = packed.encode(&Positions::default(), 0).unwrap();
+    assert_eq!(nothing.dtype(), DType::F32);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("packed.safetensors");
     packed.save_to_file(&file, "wpe.weight").unwrap();
@@ -66,21 +62,11 @@ fn quantized_parameters_give_nearly_the_same_result() {
         .config()
         .init_from_file(&file, "wpe.weight", &device)
         .unwrap();
-    let all = Positions::default();
-    assert_eq!(
-        distance(
-            saved.encode(&all, 16).unwrap(),
-            packed.encode(&all, 16).unwrap()
-        ),
-        0.0
-    );
+    let rows =
+        |pe: &LearnedPositionalEmbedding, start| pe.encode(&Positions::from(start), 16).unwrap();
+    assert_eq!(distance(rows(&saved, 0), rows(&packed, 0)), 0.0);
     let longer = packed.extend(32, Extension::Repeat).unwrap();
-    assert!(
-        distance(
-            longer.encode(&Positions::from(16), 16).unwrap(),
-            learned.encode(&kinds[0], 16).unwrap()
-        ) < 0.05
-    );
+    assert!(distance(rows(&longer, 16), rows(&learned, 0)) < 0.05);
 
     let t5 = T5RelativeBiasConfig::new(4).init(&device);
     let kerple = KerpleConfig::new(4).init(&device);
@@ -138,10 +124,11 @@ fn adapters_become_a_part_of_a_table_that_is_changed() {
     for device in devices() {
         let autodiff = device.clone().autodiff();
         let base = LearnedPositionalEmbeddingConfig::new(8, 16).init(&autodiff);
-        let before = base
-            .encode(&Positions::default(), 16)
-            .unwrap()
-            .without_autodiff();
+        let rows = |pe: &LearnedPositionalEmbedding, seq| {
+            let rows = pe.encode(&Positions::default(), seq);
+            rows.unwrap().without_autodiff()
+        };
+        let before = rows(&base, 16);
         let mut adapted = base.apply_lora(Lora::new(2, 4.0));
         let mut optimizer = AdamConfig::new().init();
         for _ in 0..2 {
@@ -151,119 +138,147 @@ fn adapters_become_a_part_of_a_table_that_is_changed() {
             let gradients = GradientsParams::from_grads(loss.backward(), &adapted);
             adapted = optimizer.step(0.1, adapted, gradients);
         }
-        let trained = |seq| {
-            adapted
-                .encode(&Positions::default(), seq)
-                .unwrap()
-                .without_autodiff()
-        };
+        let trained = |seq| rows(&adapted, seq);
         assert!(distance(trained(16), before) > 1e-2, "nothing was trained");
-        let cropped = adapted.clone().crop(5).unwrap();
-        let cropped = cropped
-            .encode(&Positions::default(), 5)
-            .unwrap()
-            .without_autodiff();
+        let cropped = rows(&adapted.clone().crop(5).unwrap(), 5);
         assert_eq!(distance(cropped, trained(5)), 0.0, "{device:?}");
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("adapted.safetensors");
         adapted.save_to_file(&file, "weight").unwrap();
         let config = LearnedPositionalEmbeddingConfig::new(8, 16);
         let saved = config.init_from_file(&file, "weight", &device).unwrap();
-        let saved = saved.encode(&Positions::default(), 16).unwrap();
-        assert_eq!(distance(saved, trained(16)), 0.0, "{device:?}");
+        assert_eq!(distance(rows(&saved, 16), trained(16)), 0.0, "{device:?}");
     }
 }
 
-/// A public parameter may be given another shape. Nothing is computed from it then, and the error names it.
+/// Puts a tensor of zeros of a shape in place of a parameter, which is public. Nothing is computed from it then, and the error
+/// names it.
+macro_rules! misshapen {
+    ($module:ident, $name:literal, $parameter:expr, $shape:expr, $call:expr) => {{
+        let mut $module = $module.clone();
+        let needed = $parameter.dims();
+        $parameter = Param::from_tensor(Tensor::zeros($shape, &Device::flex()));
+        let words = format!(
+            "the parameter {} has the shape {:?}, and this module needs {needed:?}",
+            $name, $shape
+        );
+        assert_says(&refusal($call(&$module)), &words);
+    }};
+}
+
 #[test]
-fn a_parameter_of_another_shape_is_refused_with_its_name() {
-    let device = Device::flex();
+fn a_parameter_of_a_bias_of_distances_has_its_shape() {
     let at = Positions::default();
-    let (pair, q) = ((&at, 4), random([1, 2, 4, 8], &device));
-    /// Puts a tensor of zeros of a shape in place of a parameter.
-    macro_rules! refused {
-        ($module:expr, $name:literal, $($field:ident).+, $shape:expr, $call:expr) => {
-            let mut module = $module.clone();
-            module.$($field).+ = Param::from_tensor(Tensor::zeros($shape, &device));
-            let message = refusal($call(&module));
-            let words = format!("the parameter {} has the shape {:?}, and this module needs ", $name, $shape);
-            assert!(message.contains(&words), "{message}");
-        };
-    }
-    let kerple = KerpleConfig::new(2).init(&device);
+    let device = Device::flex();
+    let pair = (&at, 4);
     let bias = |scheme: &dyn Bias| scheme.try_bias(pair, pair);
-    refused!(kerple, "r1", r1, [3], bias);
-    refused!(kerple, "r2", r2, [1], bias);
+    let t5 = T5RelativeBiasConfig::new(2).init(&device);
+    misshapen!(t5, "weight", t5.weight, [16, 2], bias);
+    misshapen!(t5, "weight", t5.weight, [32, 4], bias);
+    let kerple = KerpleConfig::new(2).init(&device);
+    misshapen!(kerple, "r1", kerple.r1, [3], bias);
+    misshapen!(kerple, "r2", kerple.r2, [1], bias);
     let fire = FireConfig::new(2).init(&device);
-    refused!(fire, "c", c, [2], bias);
-    refused!(fire, "threshold", threshold, [0], bias);
-    refused!(fire, "inner", inner.weight, [2, 32], bias);
-    refused!(fire, "outer", outer.weight, [32, 1], bias);
-    let xl = TransformerXlConfig::new(16, 2).init(&device);
-    let scores = |scheme: &dyn ScoreBias| scheme.try_score_bias((&q, &at), (&q, &at));
-    refused!(xl, "u", u, [1, 8], scores);
-    refused!(xl, "v", v, [2, 7], scores);
-    refused!(xl, "projection", projection.weight, [8, 16], scores);
-    let rotated = |scheme: &dyn Rotate| scheme.try_rotate_keys(q.clone(), &at);
-    let pope = PopeConfig::new(8, 2).init(&device);
-    refused!(pope, "phases", phases, [1, 8], rotated);
-    let fope = FopeConfig::new(8, 2, 64).init(&device);
-    refused!(fope, "sines", sines, [1, 2, 2], rotated);
-    refused!(fope, "cosines", cosines, [2, 2, 1], rotated);
-    let mixed = MixedRotaryConfig::new(8, 2).init(&device);
-    refused!(mixed, "frequencies", frequencies, [1, 2, 4], rotated);
-    let time2vec = Time2VecConfig::new(8, 64.0).init(&device);
-    let added = |scheme: &dyn Embed| scheme.try_embed(Tensor::zeros([1, 4, 8], &device), &at);
-    refused!(time2vec, "omega", omega, [1], added);
-    refused!(time2vec, "phi", phi, [9], added);
-    let wide = Wav2Vec2PositionalConvConfig::new(8)
-        .with_groups(2)
-        .init(&device);
-    refused!(wide, "weight", weight, [8, 4, 3], added);
-    refused!(wide, "bias", bias, [1], added);
+    misshapen!(fire, "c", fire.c, [2], bias);
+    misshapen!(fire, "threshold", fire.threshold, [0], bias);
+    misshapen!(fire, "inner", fire.inner.weight, [2, 32], bias);
+    misshapen!(fire, "outer", fire.outer.weight, [32, 1], bias);
+}
+
+#[test]
+fn a_parameter_of_a_bias_on_a_grid_has_its_shape() {
+    let device = Device::flex();
     let image = Positions::from(Grid::image(2, 2));
-    let on_grid = |scheme: &dyn Embed| scheme.try_embed(Tensor::zeros([1, 4, 8], &device), &image);
-    let peg = PositionalEncodingGeneratorConfig::new(8).init(&device);
-    refused!(peg, "weight", weight, [8, 1, 5, 5], on_grid);
-    refused!(peg, "bias", bias, [1], on_grid);
     let pair = (&image, 4);
     let bias = |scheme: &dyn Bias| scheme.try_bias(pair, pair);
-    let swin = SwinV2RelativeBiasConfig::new(2, [2, 2]).init(&device);
-    refused!(swin, "inner", inner.weight, [3, 512], bias);
-    refused!(swin, "outer", outer.weight, [512, 1], bias);
+    let swin = SwinRelativeBiasConfig::new(2, [2, 2]).init(&device);
+    misshapen!(swin, "weight", swin.weight, [25, 2], bias);
+    let resized = |swin: &SwinRelativeBias| swin.clone().resize([4, 4], Resampling::Bicubic);
+    misshapen!(swin, "weight", swin.weight, [25, 2], resized);
+    let levit = LevitRelativeBiasConfig::new(2, [2, 2]).init(&device);
+    misshapen!(levit, "weight", levit.weight, [4, 4], bias);
+    let v2 = SwinV2RelativeBiasConfig::new(2, [2, 2]).init(&device);
+    misshapen!(v2, "inner", v2.inner.weight, [3, 512], bias);
+    misshapen!(v2, "outer", v2.outer.weight, [512, 1], bias);
+    let q = random([1, 2, 4, 8], &device);
     let of_grid = |scheme: &dyn ScoreBias| scheme.try_score_bias((&q, &image), (&q, &image));
     let sam = DecomposedRelativeBiasConfig::new(8, [2, 2]).init(&device);
-    refused!(sam, "rows", rows, [1, 8], of_grid);
-    refused!(sam, "columns", columns, [3, 4], of_grid);
+    misshapen!(sam, "rows", sam.rows, [1, 8], of_grid);
+    misshapen!(sam, "columns", sam.columns, [3, 4], of_grid);
+}
+
+#[test]
+fn a_parameter_of_a_bias_by_content_has_its_shape() {
+    let device = Device::flex();
+    let (at, q) = (Positions::default(), random([1, 2, 4, 8], &device));
+    let scores = |scheme: &dyn ScoreBias| scheme.try_score_bias((&q, &at), (&q, &at));
+    let xl = TransformerXlConfig::new(16, 2).init(&device);
+    misshapen!(xl, "u", xl.u, [1, 8], scores);
+    misshapen!(xl, "v", xl.v, [2, 7], scores);
+    misshapen!(xl, "projection", xl.projection.weight, [8, 16], scores);
     let tupe = TupeConfig::new(16, 2, 8).init(&device);
-    refused!(tupe, "query", query.weight, [16, 8], scores);
-    refused!(tupe, "key", key.weight, [8, 16], scores);
+    misshapen!(tupe, "query", tupe.query.weight, [16, 8], scores);
+    misshapen!(tupe, "key", tupe.key.weight, [8, 16], scores);
     let deberta = DebertaConfig::new(16, 2).init(&device);
-    refused!(deberta, "embeddings", embeddings, [4, 16], scores);
-    let mut other = deberta.clone();
-    other.key.as_mut().unwrap().weight = Param::from_tensor(Tensor::zeros([16, 8], &device));
-    let message = refusal(scores(&other));
-    assert!(
-        message.contains("the parameter key has the shape [16, 8]"),
-        "{message}"
+    misshapen!(deberta, "embeddings", deberta.embeddings, [4, 16], scores);
+    misshapen!(
+        deberta,
+        "key",
+        deberta.key.as_mut().unwrap().weight,
+        [16, 8],
+        scores
     );
+    let shaw = ShawConfig::new(8).with_values(true).init(&device);
+    misshapen!(shaw, "keys", shaw.keys, [3, 8], scores);
+    let mixed_values = |shaw: &Shaw| shaw.values(Tensor::ones([1, 2, 4, 4], &device), &at, &at);
+    misshapen!(
+        shaw,
+        "values",
+        *shaw.values.as_mut().unwrap(),
+        [3, 8],
+        mixed_values
+    );
+    let cope = CopeConfig::new(8).with_positions(8).init(&device);
+    misshapen!(cope, "embeddings", cope.embeddings, [8, 7], scores);
     let inkling = InklingConfig::new(16, 2, 1).init(&device);
     let hidden = |scheme: &Inkling| {
         let x = Tensor::zeros([1, 4, 16], &device);
         scheme.try_hidden_bias(0, (&x, &at), (&at, 4))
     };
-    let mut other = inkling.clone();
-    other.layers[0].mix = Param::from_tensor(Tensor::zeros([16, 3], &device));
-    let message = refusal(hidden(&other));
-    assert!(
-        message.contains("the parameter mix has the shape [16, 3]"),
-        "{message}"
+    misshapen!(inkling, "mix", inkling.layers[0].mix, [16, 3], hidden);
+    misshapen!(
+        inkling,
+        "profiles",
+        inkling.layers[0].profiles,
+        [2, 2],
+        hidden
     );
-    let mut other = inkling.clone();
-    other.layers[0].profiles = Param::from_tensor(Tensor::zeros([2, 2], &device));
-    let message = refusal(hidden(&other));
-    assert!(
-        message.contains("the parameter profiles has the shape [2, 2]"),
-        "{message}"
-    );
+}
+
+#[test]
+fn a_parameter_of_a_rotation_and_of_an_embedding_has_its_shape() {
+    let device = Device::flex();
+    let (at, q) = (Positions::default(), random([1, 2, 4, 8], &device));
+    let rotated = |scheme: &dyn Rotate| scheme.try_rotate_keys(q.clone(), &at);
+    let pope = PopeConfig::new(8, 2).init(&device);
+    misshapen!(pope, "phases", pope.phases, [1, 8], rotated);
+    let fope = FopeConfig::new(8, 2, 64).init(&device);
+    misshapen!(fope, "sines", fope.sines, [1, 2, 2], rotated);
+    misshapen!(fope, "cosines", fope.cosines, [2, 2, 1], rotated);
+    let mixed = MixedRotaryConfig::new(8, 2).init(&device);
+    misshapen!(mixed, "frequencies", mixed.frequencies, [1, 2, 4], rotated);
+    let time2vec = Time2VecConfig::new(8, 64.0).init(&device);
+    let added = |scheme: &dyn Embed| scheme.try_embed(Tensor::zeros([1, 4, 8], &device), &at);
+    misshapen!(time2vec, "omega", time2vec.omega, [1], added);
+    misshapen!(time2vec, "phi", time2vec.phi, [9], added);
+    let wide = Wav2Vec2PositionalConvConfig::new(8)
+        .with_groups(2)
+        .init(&device);
+    misshapen!(wide, "weight", wide.weight, [8, 4, 3], added);
+    misshapen!(wide, "bias", wide.bias, [1], added);
+    let image = Positions::from(Grid::image(2, 2));
+    let on_grid = |scheme: &dyn Embed| scheme.try_embed(Tensor::zeros([1, 4, 8], &device), &image);
+    let peg = PositionalEncodingGeneratorConfig::new(8).init(&device);
+    misshapen!(peg, "weight", peg.weight, [8, 1, 5, 5], on_grid);
+    misshapen!(peg, "bias", peg.bias, [1], on_grid);
 }

@@ -14,16 +14,15 @@ use pe_tests::devices;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{assert_close, assert_within, cases, in_both_types, numbers, values, wide};
+use crate::{assert_close, assert_within, cases, in_both_types, numbers, tensor, values, wide};
 
 /// Rows of equal length as a tensor `[1, 1, rows, width]`.
 fn heads(rows: &[Vec<f32>], device: &Device) -> Tensor<4> {
-    let flat = Tensor::<1>::from_data(rows.concat().as_slice(), device);
-    flat.reshape([1, 1, rows.len() as i64, -1])
+    tensor(&rows.concat(), [1, 1, rows.len(), rows[0].len()], device)
 }
 
-fn param(numbers: &[f32], device: &Device) -> Param<Tensor<1>> {
-    Param::from_tensor(Tensor::from_data(numbers, device))
+fn param<const D: usize>(numbers: &[f32], shape: [usize; D], device: &Device) -> Param<Tensor<D>> {
+    Param::from_tensor(tensor(numbers, shape, device))
 }
 
 #[derive(Deserialize)]
@@ -102,8 +101,7 @@ fn buckets_of_t5() {
             let mut t5 = config.init(&device);
             // The bias of a bucket is its number.
             let numbers: Vec<f32> = (0..case.buckets).map(|bucket| bucket as f32).collect();
-            let numbers = Tensor::<1>::from_data(numbers.as_slice(), &device);
-            t5.weight = Param::from_tensor(numbers.reshape([-1, 1]));
+            t5.weight = param(&numbers, [case.buckets, 1], &device);
             let query = case.first.unsigned_abs() as usize;
             let keys = expected.len();
             let ids: Vec<usize> = (0..keys).collect();
@@ -278,10 +276,11 @@ fn kernels_of_kerple() {
     let device = Device::flex();
     let cases: Vec<Kernel> = cases(include_str!("../peers/values/kerple.json"));
     for case in &cases {
-        let config = KerpleConfig::new(case.r1.len()).with_shape(case.shape);
+        let heads = case.r1.len();
+        let config = KerpleConfig::new(heads).with_shape(case.shape);
         let mut kerple = config.init(&device);
-        kerple.r1 = param(&case.r1, &device);
-        kerple.r2 = param(&case.r2, &device);
+        kerple.r1 = param(&case.r1, [heads], &device);
+        kerple.r2 = param(&case.r2, [heads], &device);
         let exponent = |r2: f32, distance: usize| match case.shape {
             KerpleShape::Logarithmic => 0.0,
             KerpleShape::Power => f64::from(r2) * (distance.max(1) as f64).ln(),
@@ -323,18 +322,17 @@ fn function_of_fire() {
     let device = Device::flex();
     let cases: Vec<Interpolated> = cases(include_str!("../peers/values/fire.json"));
     for case in &cases {
-        let heads = case.output_bias.len();
+        let (heads, hidden) = (case.output_bias.len(), case.hidden_bias.len());
         let mut fire = FireConfig::new(heads)
-            .with_hidden(case.hidden_bias.len())
+            .with_hidden(hidden)
             .with_c(case.c)
             .with_threshold(case.threshold)
             .init(&device);
-        let matrix = |numbers: &[f32]| Tensor::<1>::from_data(numbers, &device);
-        fire.inner.weight = Param::from_tensor(matrix(&case.hidden_weight).reshape([1, -1]));
-        fire.inner.bias = Some(param(&case.hidden_bias, &device));
-        let output = matrix(&case.output_weight.concat()).reshape([heads as i64, -1]);
+        fire.inner.weight = param(&case.hidden_weight, [1, hidden], &device);
+        fire.inner.bias = Some(param(&case.hidden_bias, [hidden], &device));
+        let output = tensor(&case.output_weight.concat(), [heads, hidden], &device);
         fire.outer.weight = Param::from_tensor(output.transpose());
-        fire.outer.bias = Some(param(&case.output_bias, &device));
+        fire.outer.bias = Some(param(&case.output_bias, [heads], &device));
         for ((query, key), expected) in case.pairs.iter().zip(&case.bias) {
             let (query, key) = (Positions::from(*query), Positions::from(*key));
             let bias = values(fire.bias((&query, 1), (&key, 1)));

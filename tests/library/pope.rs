@@ -1,13 +1,12 @@
 //! PoPE against the package PoPE-pytorch: `tests/peers/values/pope.json`.
 
 use burn::module::Param;
-use burn::tensor::Tensor;
 use pe_burn::rotary::PopeConfig;
 use pe_burn::{Positions, Rotate};
 use pe_tests::devices;
 use serde::Deserialize;
 
-use crate::{assert_close, cases, random, values};
+use crate::{apart, assert_close, cases, random, tensor, values};
 
 #[derive(Deserialize)]
 struct Case {
@@ -33,23 +32,21 @@ fn pope_as_in_the_package() {
             let device = device.autodiff();
             let PopeConfig { d_head, heads, .. } = case.config;
             let tokens = case.q.len() / heads / d_head;
-            let tensor = |numbers: &[f32], width: usize| {
-                let numbers = Tensor::<1>::from_data(numbers, &device);
-                numbers.reshape([1, heads, tokens, width])
-            };
+            let by_head =
+                |numbers: &[f32], width: usize| tensor(numbers, [1, heads, tokens, width], &device);
             let mut pope = case.config.clone().init(&device);
-            let phases = Tensor::<1>::from_data(&case.phases[..], &device);
-            pope.phases = Param::from_tensor(phases.reshape([heads, d_head]));
+            let phases = tensor(&case.phases, [heads, d_head], &device);
+            pope.phases = Param::from_tensor(phases);
 
             let (q, k) = (
-                tensor(&case.q, d_head),
-                tensor(&case.k, d_head).require_grad(),
+                by_head(&case.q, d_head),
+                by_head(&case.k, d_head).require_grad(),
             );
             let (q, turned) = pope.rotate(q, k.clone(), &Positions::from(case.start));
             let about = format!("{device:?} {} from {}", case.peer, case.start);
             assert_close(&values(q), &case.queries, 2e-6, &about);
             assert_close(&values(turned.clone()), &case.keys, 2e-6, &about);
-            let gradients = (turned * tensor(&case.weights, 2 * d_head))
+            let gradients = (turned * by_head(&case.weights, 2 * d_head))
                 .sum()
                 .backward();
             let ours = [
@@ -83,8 +80,7 @@ fn scores_of_pope_depend_on_the_distance() {
         let near = scores(0);
         let most = near.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
         for start in [1, 5_000, 1 << 40] {
-            let apart = near.iter().zip(scores(start)).map(|(a, b)| (a - b).abs());
-            let apart = crate::largest(apart) / most;
+            let apart = apart(&near, &scores(start)) / most;
             assert!(apart < 1e-6, "{device:?} from {start}: {apart}");
         }
     }

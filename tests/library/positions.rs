@@ -4,7 +4,7 @@ use burn::tensor::{Bool, DType, Device, FloatDType, Int, Tensor};
 use pe_burn::{Coordinates, Embed, Grid, Positions, SinusoidalPositionalEncodingConfig};
 use pe_tests::devices;
 
-use crate::{distance, embeddings, refusal, values, wide};
+use crate::{assert_says, distance, random, refusal, values, wide};
 
 fn rows(at: &Positions, seq: usize) -> Vec<Vec<usize>> {
     at.to_rows(seq).unwrap()
@@ -52,31 +52,24 @@ fn a_tensor_has_the_numbers_of_every_kind() {
         assert_eq!(values(places), expected);
         let points = Coordinates::new([[0.5, 1.0, -3.0], [2.0, 0.0, 0.25]]).unwrap();
         let points = Positions::from(points);
-        assert!(refusal(points.to_tensor(2, &device)).contains("positions on a line"));
+        assert_says(
+            &refusal(points.to_tensor(2, &device)),
+            "… positions on a line …",
+        );
         let places = points.to_coordinates(2, &device).unwrap();
         assert_eq!(places.dims(), [1, 2, 3]);
         assert_eq!(values(places), [0.5, 1.0, -3.0, 2.0, 0.0, 0.25]);
-        let other = refusal(points.to_coordinates(3, &device));
-        assert!(other.contains("tensor of coordinates"), "{other}");
+        let other = points.to_coordinates(3, &device);
+        assert_says(&refusal(other), "… tensor of coordinates …");
+        let words = "positions are given in a float type; got I64";
         let whole = points.to_coordinates(2, (&device, DType::I64));
-        let said = "positions are given in a float type; got I64";
-        assert!(refusal(whole).contains(said));
+        assert_says(&refusal(whole), words);
         let whole = Positions::default().to_tensor(3, (&device, DType::I64));
-        assert!(refusal(whole).contains(said));
-        assert_eq!(
-            Positions::from_starts([])
-                .to_tensor(4, &device)
-                .unwrap()
-                .dims(),
-            [0, 4]
-        );
-        assert_eq!(
-            Positions::default()
-                .to_coordinates(0, &device)
-                .unwrap()
-                .dims(),
-            [1, 0, 1]
-        );
+        assert_says(&refusal(whole), words);
+        let no_row = Positions::from_starts([]).to_tensor(4, &device);
+        assert_eq!(no_row.unwrap().dims(), [0, 4]);
+        let no_token = Positions::default().to_coordinates(0, &device);
+        assert_eq!(no_token.unwrap().dims(), [1, 0, 1]);
         // In the type that is asked for, and beside a tensor with a gradient.
         let autodiff = device.clone().autodiff();
         let far = Positions::from((1 << 40) + 1);
@@ -177,7 +170,7 @@ fn every_source_reaches_the_same_rows() {
                         );
                     }
                 }
-                let x = embeddings(2, 4, 6, &device);
+                let x = random([2, 4, 6], &device);
                 let y = pe.embed(x.clone(), &positions);
                 assert_eq!(distance(y, x + encoding), 0.0, "{device:?} {positions:?}");
             }
@@ -214,7 +207,7 @@ fn an_empty_input_and_one_row_for_all_rows() {
     let pe = SinusoidalPositionalEncodingConfig::new(6).init(&device);
     let encoded = pe.encode(&Positions::from(usize::MAX), 0).unwrap();
     assert_eq!(encoded.dims(), [1, 0, 6]);
-    let x = embeddings(4, 3, 6, &device);
+    let x = random([4, 3, 6], &device);
     for positions in [
         Positions::from_starts([7]),
         Positions::from_id_rows(&[[7, 8, 9]]).unwrap(),

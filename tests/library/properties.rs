@@ -6,7 +6,7 @@ use pe_burn::{
 };
 use proptest::prelude::*;
 
-use crate::{distance, embeddings, scheme};
+use crate::{distance, random, scheme};
 
 /// Every scheme that embeds, and none, long enough for the sequences below.
 fn schemes(d_model: usize) -> [PositionalScheme; 3] {
@@ -70,7 +70,7 @@ proptest! {
     /// batch ≠ seq, batch > 1 with seq = 1, and any width among them.
     #[test]
     fn decoding_equals_the_full_pass(batch in 1_usize..6, seq in 1_usize..12, d_model in 1_usize..9) {
-        let x = embeddings(batch, seq, d_model, &Device::flex());
+        let x = random([batch, seq, d_model], &Device::flex());
         for scheme in schemes(d_model) {
             let full = scheme.embed(x.clone(), &Positions::default());
             let tokens = (0..seq).map(|t| {
@@ -92,7 +92,7 @@ proptest! {
         let segments: Vec<i32> =
             lengths.iter().enumerate().flat_map(|(i, n)| vec![i as i32; *n]).collect();
         let segments = Tensor::<1, burn::tensor::Int>::from_ints(segments.as_slice(), &device).unsqueeze::<2>();
-        let x = embeddings(1, total, d_model, &device);
+        let x = random([1, total, d_model], &device);
         for scheme in schemes(d_model) {
             let packed = scheme.embed(x.clone(), &Positions::from_segment_ids(segments.clone()));
             let mut start = 0;
@@ -113,7 +113,7 @@ proptest! {
         prop_assume!(!real.is_empty());
         let data = burn::tensor::TensorData::new(mask.clone(), [1, mask.len()]);
         let positions = Positions::from_token_mask(Tensor::from_data(data, &device));
-        let x = embeddings(1, mask.len(), d_model, &device);
+        let x = random([1, mask.len(), d_model], &device);
         let pick = |x: Tensor<3>| {
             Tensor::cat(real.iter().map(|&i| x.clone().slice([0..1, i..i + 1, 0..d_model])).collect(), 1)
         };

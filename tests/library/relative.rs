@@ -2,15 +2,13 @@
 
 use burn::tensor::{Device, Tensor};
 use pe_burn::{
-    Layout, Positions, RopeScaling, RotaryPositionalEncodingConfig, Rotate,
-    XPosPositionalEncodingConfig,
+    Positions, RopeScaling, RotaryPositionalEncodingConfig, Rotate, XPosPositionalEncodingConfig,
 };
 use pe_tests::devices;
 
-use crate::{distance, random, values};
+use crate::{LAYOUTS, distance, random, values};
 
 const D_HEAD: usize = 64;
-const LAYOUTS: [Layout; 2] = [Layout::Interleaved, Layout::Halves];
 
 /// Every scaling, and none.
 fn scalings() -> Vec<Option<RopeScaling>> {

@@ -9,9 +9,7 @@ use pe_burn::{
 };
 use pe_tests::devices;
 
-use crate::{distance, random, values};
-
-const LAYOUTS: [Layout; 2] = [Layout::Interleaved, Layout::Halves];
+use crate::{LAYOUTS, distance, random, types, values};
 
 /// A token is rotated by its position, whatever the positions were made from.
 #[test]
@@ -73,10 +71,7 @@ fn every_kind_of_positions_means_the_same() {
 fn half_precision_is_rotated_in_f32_and_rounded_once() {
     for device in devices() {
         let rope = RotaryPositionalEncodingConfig::new(64).init(&device);
-        for dtype in [FloatDType::F16, FloatDType::BF16, FloatDType::F64] {
-            if !device.supports_dtype(dtype) {
-                continue;
-            }
+        for dtype in types(&device) {
             let x = random([1, 2, 5, 64], &device).cast(dtype);
             let positions = Positions::from(100_000);
             let rotated = rope.rotate_queries(x.clone(), &positions);
@@ -91,7 +86,7 @@ fn half_precision_is_rotated_in_f32_and_rounded_once() {
 
 /// Vectors with ones in the first column of each pair and zeros in the second: rotated, they are the
 /// cosines and sines themselves.
-fn units(seq: usize, d_head: usize, device: &Device) -> Tensor<4> {
+pub fn units(seq: usize, d_head: usize, device: &Device) -> Tensor<4> {
     let ones = Tensor::<4>::ones([1, 1, seq, d_head / 2], device);
     Tensor::cat(vec![ones.clone(), ones.zeros_like()], 3)
 }

@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use burn::module::{Module, Param, ParamId, Quantizer};
+use burn::module::{Param, ParamId};
 use burn::tensor::activation::softmax;
-use burn::tensor::quantization::{Calibration, QuantScheme};
 use burn::tensor::{Bool, DType, Device, FloatDType, Int, Tensor};
 use pe_burn::content::TupeConfig;
 use pe_burn::embedding::{Time2Vec, Time2VecConfig};
@@ -13,7 +12,7 @@ use pe_burn::{Embed, Grid, Positions, ScoreBias, T5RelativeBiasConfig, WeightBia
 use pe_tests::devices;
 use serde::Deserialize;
 
-use crate::{assert_close, cases, distance, embeddings, refusal, values};
+use crate::{assert_close, cases, distance, quantized, random, refused, types, values};
 
 #[derive(Deserialize)]
 struct Waves {
@@ -46,7 +45,7 @@ fn time2vec_as_in_its_paper() {
             assert_close(&values(rows), &case.rows, 1e-6, &about);
 
             // Added to every row of a batch, and the gradients of both rows together.
-            let x = embeddings(2, shape[1], shape[2], &device);
+            let x = random([2, shape[1], shape[2]], &device);
             let y = t2v.embed(x.clone(), &at);
             for row in 0..2 {
                 let added = (y.clone() - x.clone()).narrow(0, row, 1);
@@ -67,7 +66,7 @@ fn time2vec_as_in_its_paper() {
 fn time2vec_at_any_positions() {
     for device in devices() {
         let t2v = Time2VecConfig::new(10, 40.0).init(&device);
-        let x = embeddings(2, 4, 10, &device);
+        let x = random([2, 4, 10], &device);
         let of = |at: &Positions| t2v.embed(x.clone(), at);
         let ids = [[3, 4, 5, 6], [0, 1, 2, 3]];
         let expected = of(&Positions::from_id_rows(&ids).unwrap());
@@ -92,16 +91,16 @@ fn time2vec_at_any_positions() {
             let y = t2v.forward(Tensor::zeros(shape, &device));
             assert_eq!(y.dims(), shape);
         }
-        let error = t2v.try_embed(x.clone(), &Positions::from_starts([1, 2, 3]));
-        let message = "there are 3 starts for a batch of 2 rows";
-        assert_eq!(refusal(error), message);
-        let error = t2v.try_embed(embeddings(2, 4, 9, &device), &Positions::default());
-        let message = "the input has d_model 9, but this module was built for d_model 10";
-        assert_eq!(refusal(error), message);
         let points = Tensor::<3>::zeros([1, 4, 2], &device);
-        let error = t2v.try_embed(x.clone(), &Positions::from_coordinates(points).unwrap());
-        let message = refusal(error);
-        assert!(message.contains("positions on a line"), "{message}");
+        refused! {
+            |bad| t2v.try_embed(bad.0, &bad.1);
+            (x.clone(), Positions::from_starts([1, 2, 3])) =>
+                "there are 3 starts for a batch of 2 rows",
+            (random([2, 4, 9], &device), Positions::default()) =>
+                "the input has d_model 9, but this module was built for d_model 10",
+            (x.clone(), Positions::from_coordinates(points).unwrap()) =>
+                "… positions on a line …",
+        }
     }
 }
 
@@ -112,17 +111,15 @@ fn time2vec_in_other_types() {
     for device in devices() {
         let t2v = Time2VecConfig::new(10, 40.0).init(&device);
         // Numbers that every type below holds exactly.
-        let x = embeddings(2, 3, 10, &Device::flex()).cast(FloatDType::BF16);
+        let x = random([2, 3, 10], &Device::flex()).cast(FloatDType::BF16);
         let x = Tensor::<3>::from_data(x.cast(FloatDType::F32).into_data(), &device);
         let exact = values(t2v.embed(x.clone(), &at));
-        for (dtype, ulp) in [
-            (FloatDType::F64, 1e-6),
-            (FloatDType::F16, 1e-3),
-            (FloatDType::BF16, 8e-3),
-        ] {
-            if !device.supports_dtype(dtype) {
-                continue;
-            }
+        for dtype in types(&device) {
+            let ulp = match dtype {
+                FloatDType::F16 => 1e-3,
+                FloatDType::BF16 => 8e-3,
+                _ => 1e-6,
+            };
             let y = t2v.embed(x.clone().cast(dtype), &at);
             assert_eq!(y.dtype(), DType::from(dtype));
             for (y, exact) in values(y).iter().zip(&exact) {
@@ -132,10 +129,8 @@ fn time2vec_in_other_types() {
         }
     }
     let t2v = Time2VecConfig::new(64, 4.0).init(&Device::flex());
-    let mut quantizer = Quantizer::new(Calibration::MinMax, QuantScheme::default());
-    let packed: Time2Vec = t2v.clone().quantize_weights(&mut quantizer);
     let of = |t2v: &Time2Vec| t2v.encode(&Positions::default(), 4).unwrap();
-    assert!(distance(of(&packed), of(&t2v)) < 0.1);
+    assert!(distance(of(&quantized(&t2v)), of(&t2v)) < 0.1);
 }
 
 #[derive(Deserialize)]

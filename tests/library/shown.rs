@@ -8,7 +8,7 @@ use pe_burn::content::{
     CopeConfig, DebertaConfig, InklingConfig, ShawConfig, TransformerXlConfig, TupeConfig,
 };
 use pe_burn::conv::{PositionalEncodingGeneratorConfig, Wav2Vec2PositionalConvConfig};
-use pe_burn::embedding::Time2VecConfig;
+use pe_burn::embedding::{Gain, Time2VecConfig};
 use pe_burn::gates::FoxConfig;
 use pe_burn::grid::{
     BeitRelativeBiasConfig, DecomposedRelativeBiasConfig, LevitRelativeBiasConfig,
@@ -17,9 +17,12 @@ use pe_burn::grid::{
 use pe_burn::rotary::{FopeConfig, MixedRotaryConfig, PopeConfig};
 use pe_burn::weights::ErpeConfig;
 use pe_burn::{
-    AlibiConfig, FireConfig, KerpleConfig, RotaryPositionalEncodingConfig, T5RelativeBiasConfig,
+    AlibiConfig, FireConfig, KerpleConfig, LearnedPositionalEmbeddingConfig,
+    RotaryPositionalEncodingConfig, SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig,
     XPosPositionalEncodingConfig,
 };
+
+use crate::{assert_says, refusal};
 
 /// Fails unless the data is this configuration, an unknown field in it is refused, and its module prints itself
 /// as given.
@@ -32,8 +35,8 @@ fn check<C: Config + PartialEq + Debug, M: Display>(
     let config: C = serde_json::from_str(json).unwrap();
     assert_eq!(config, expected);
     let stray = json.replacen('{', r#"{"stray": 1, "#, 1);
-    let message = serde_json::from_str::<C>(&stray).err().unwrap().to_string();
-    assert!(message.starts_with("unknown field `stray`"), "{message}");
+    let message = refusal(serde_json::from_str::<C>(&stray));
+    assert_says(&message, "unknown field `stray`, …");
     assert_eq!(init(&config, &Device::flex()).to_string(), shown);
 }
 
@@ -145,7 +148,25 @@ fn biases_on_grids() {
 }
 
 #[test]
-fn learned_waves() {
+fn embeddings() {
+    check(
+        r#"{"d_model": 8, "dropout": 0.1}"#,
+        SinusoidalPositionalEncodingConfig::new(8).with_dropout(0.1),
+        SinusoidalPositionalEncodingConfig::init,
+        "SinusoidalPositionalEncoding {d_model: 8, max_len: 5000, formula: Paper { base: 10000.0 }, layout: Interleaved, axes: None, dropout: 0.1, input_scale: None, gain: Fixed(1.0), length_limit: None}",
+    );
+    check(
+        r#"{"d_model": 8, "gain": {"learned": 1}}"#,
+        SinusoidalPositionalEncodingConfig::new(8).with_gain(Gain::Learned(1.0)),
+        SinusoidalPositionalEncodingConfig::init,
+        "SinusoidalPositionalEncoding {d_model: 8, max_len: 5000, formula: Paper { base: 10000.0 }, layout: Interleaved, axes: None, dropout: 0, input_scale: None, gain: Learned(1.0), length_limit: None, params: 1}",
+    );
+    check(
+        r#"{"d_model": 8, "max_len": 20}"#,
+        LearnedPositionalEmbeddingConfig::new(8, 20),
+        LearnedPositionalEmbeddingConfig::init,
+        "LearnedPositionalEmbedding {d_model: 8, max_len: 20, init: Values(Normal { mean: 0.0, std: 0.02 }), dropout: 0, input_scale: None, padding_index: None, params: 160}",
+    );
     check(
         r#"{"d_model": 8, "span": 90}"#,
         Time2VecConfig::new(8, 90.0),

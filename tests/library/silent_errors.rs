@@ -1,13 +1,14 @@
 //! Errors of other libraries that raise no message: `docs/adopting.md` lists them, with the tests elsewhere.
 
-use burn::tensor::{FloatDType, Tensor, bf16, f16};
+use burn::tensor::{FloatDType, bf16, f16};
 use pe_burn::{
     Embed, Layout, LearnedPositionalEmbeddingConfig, Positions, RotaryPositionalEncodingConfig,
     Rotate, SinusoidalPositionalEncodingConfig,
 };
 use pe_tests::devices;
 
-use crate::{distance, embeddings, random, values};
+use crate::rotary::units;
+use crate::{LAYOUTS, distance, random, values};
 
 /// A number as a type holds it.
 type Round = fn(f64) -> f64;
@@ -64,9 +65,7 @@ fn angles_are_not_rounded_to_the_type_of_the_queries() {
                 if !device.supports_dtype(dtype) {
                     continue;
                 }
-                // Turned, (1, 0) is the cosine and the sine.
-                let ones = Tensor::<4>::ones([1, 1, 1, 32], &device);
-                let x = Tensor::cat(vec![ones.clone(), ones.zeros_like()], 3).cast(dtype);
+                let x = units(1, 64, &device).cast(dtype);
                 let y = config
                     .init(&device)
                     .rotate_queries(x, &Positions::from(position));
@@ -87,7 +86,7 @@ fn angles_are_not_rounded_to_the_type_of_the_queries() {
 #[test]
 fn a_step_of_one_token_has_the_position_of_every_row() {
     for device in devices() {
-        let ropes = [Layout::Interleaved, Layout::Halves].map(|layout| {
+        let ropes = LAYOUTS.map(|layout| {
             let config = RotaryPositionalEncodingConfig::new(64).with_layout(layout);
             config.init(&device)
         });
@@ -97,8 +96,8 @@ fn a_step_of_one_token_has_the_position_of_every_row() {
             random([3, 4, 1, 64], &device),
             random([3, 2, 1, 64], &device),
         );
-        let qkv = embeddings(3, 1, 4 * 64, &device);
-        let x = embeddings(3, 1, 8, &device);
+        let qkv = random([3, 1, 4 * 64], &device);
+        let x = random([3, 1, 8], &device);
         for (positions, at) in [
             (Positions::from(1_000), [1_000; 3]),
             (Positions::from_starts([5, 900, 5_000]), [5, 900, 5_000]),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use burn::module::{Module, Param};
-use burn::tensor::{Device, FloatDType, Int, Tensor, TensorData};
+use burn::tensor::{Device, FloatDType, Int, Tensor};
 use pe_burn::embedding::Resampling;
 use pe_burn::grid::{
     BeitRelativeBiasConfig, LevitRelativeBiasConfig, SwinRelativeBiasConfig,
@@ -13,7 +13,9 @@ use pe_burn::{Bias, Grid, Positions};
 use pe_tests::devices;
 use serde::Deserialize;
 
-use crate::{assert_close, cases, distance, refusal, values};
+use crate::{
+    assert_close, assert_says, cases, distance, loss, refusal, refused, tensor, types, values,
+};
 
 #[derive(Deserialize)]
 struct Of {
@@ -66,21 +68,7 @@ fn among(bias: &dyn Bias, (at, tokens): (Positions, usize)) -> Tensor<4> {
 
 /// A parameter of a number of rows.
 fn matrix(numbers: &[f32], rows: usize, device: &Device) -> Param<Tensor<2>> {
-    let data = TensorData::new(numbers.to_vec(), [rows, numbers.len() / rows]);
-    Param::from_tensor(Tensor::from_data(data, device))
-}
-
-fn row(numbers: &[f32], device: &Device) -> Param<Tensor<1>> {
-    Param::from_tensor(Tensor::from_data(numbers, device))
-}
-
-/// The sum of all biases, each times a whole number, as `tables.py` has it.
-fn loss(bias: Tensor<4>) -> Tensor<1> {
-    let shape = bias.dims();
-    let len = shape.iter().product();
-    let weights = (0..len).map(|i| ((7 * i) % 11) as f32 - 5.0);
-    let weights = TensorData::new(weights.collect::<Vec<_>>(), shape);
-    (bias.clone() * Tensor::from_data(weights, &bias.device())).sum()
+    Param::from_tensor(tensor(numbers, [rows, numbers.len() / rows], device))
 }
 
 /// A bias by its table is an entry of it, written as a decimal. The gradients are sums of whole numbers.
@@ -142,11 +130,12 @@ fn the_network_of_swin_v2() {
             config.hidden = inner_bias.len();
             let mut swin = config.init(&device);
             let transposed = |numbers: &[f32], rows: usize| {
-                let data = TensorData::new(numbers.to_vec(), [rows, numbers.len() / rows]);
-                Param::from_tensor(Tensor::<2>::from_data(data, &device).transpose())
+                let numbers = tensor(numbers, [rows, numbers.len() / rows], &device);
+                Param::from_tensor(numbers.transpose())
             };
             swin.inner.weight = transposed(inner, config.hidden);
-            swin.inner.bias = Some(row(inner_bias, &device));
+            let inner_bias = tensor(inner_bias, [config.hidden], &device);
+            swin.inner.bias = Some(Param::from_tensor(inner_bias));
             swin.outer.weight = transposed(outer, of.heads);
             let bias = among(&swin, grid(of.window, 0));
             let about = format!("{device:?} {} {:?}", of.peer, of.window);
@@ -321,102 +310,67 @@ fn positions_without_a_place_in_the_window_are_refused() {
         .with_stride(2)
         .init(&device);
     let v2 = SwinV2RelativeBiasConfig::new(2, [3, 4]).init(&device);
-    let said = |bias: &dyn Bias, queries: Positions, q: usize, keys: Positions, k: usize| {
-        refusal(bias.try_bias((&queries, q), (&keys, k)))
-    };
-    let window = || Positions::from(Grid::image(3, 4));
+    let window = Positions::from(Grid::image(3, 4));
     for bias in [&swin as &dyn Bias, &beit, &levit, &v2] {
-        for line in [
-            Positions::default(),
-            Positions::from_id_rows(&[[0; 12]]).unwrap(),
-            Positions::from_time_rows(&[[0.5; 12]]).unwrap(),
-        ] {
-            assert_eq!(
-                said(bias, window(), 12, line, 12),
-                "this encoding needs a grid of height × width, but got positions on a line"
-            );
+        refused! {
+            |keys| bias.try_bias((&window, 12), (&keys, 12));
+            Positions::default() =>
+                "this encoding needs a grid of height × width, but got positions on a line",
+            Positions::from_id_rows(&[[0; 12]]).unwrap() =>
+                "this encoding needs a grid of height × width, but got positions on a line",
+            Positions::from_time_rows(&[[0.5; 12]]).unwrap() =>
+                "this encoding needs a grid of height × width, but got positions on a line",
         }
-        assert_eq!(
-            said(bias, Grid::video(2, 2, 3).into(), 12, window(), 12),
-            "this encoding needs a grid of height × width, but got a grid of frames × height × width"
-        );
-        assert_eq!(
-            said(bias, window(), 11, window(), 12),
-            "the grid has shape [1, 12], but the input needs [1, 11]"
-        );
-        let nothing = bias.bias((&Grid::image(0, 4).into(), 0), (&window(), 12));
+        refused! {
+            |queries| bias.try_bias(queries, (&window, 12));
+            (&Positions::from(Grid::video(2, 2, 3)), 12) =>
+                "this encoding needs a grid of height × width, but got a grid of frames × height × width",
+            (&window, 11) => "the grid has shape [1, 12], but the input needs [1, 11]",
+        }
+        let nothing = bias.bias((&Grid::image(0, 4).into(), 0), (&window, 12));
         assert_eq!(nothing.dims(), [1, 2, 0, 12]);
     }
+    let prefix = Positions::from(Grid::image(3, 4).with_prefix(2));
     for bias in [&swin as &dyn Bias, &levit, &v2] {
-        let prefix = Grid::image(3, 4).with_prefix(2).into();
-        assert_eq!(
-            said(bias, window(), 12, prefix, 14),
-            "the number of prefix tokens among queries and keys must be 0: this bias has none for them, \
-             only BEiT's has; got 2"
-        );
+        let words = "the number of prefix tokens among queries and keys must be 0: this bias has none for them, \
+                     only BEiT's has; got 2";
+        assert_says(&refusal(bias.try_bias((&window, 12), (&prefix, 14))), words);
     }
-    for bias in [&swin as &dyn Bias, &beit] {
-        let wide = || Positions::from(Grid::image(2, 5));
-        assert_eq!(
-            said(bias, wide(), 10, wide(), 10),
-            "the distance of a query and a key in columns must be at most 3, in a window of 3 × 4; got 4"
-        );
+    let wide = (&Positions::from(Grid::image(2, 5)), 10);
+    refused! {
+        |result| result;
+        swin.try_bias(wide, wide) =>
+            "the distance of a query and a key in columns must be at most 3, in a window of 3 × 4; got 4",
+        beit.try_bias(wide, wide) =>
+            "the distance of a query and a key in columns must be at most 3, in a window of 3 × 4; got 4",
+        // Queries on the fine grid, where the layer has a stride.
+        levit.try_bias((&window, 12), (&window, 12)) =>
+            "the distance of a query and a key in rows must be at most 2, in a window of 3 × 4; got 4",
     }
-    // Queries on the fine grid, where the layer has a stride.
-    assert_eq!(
-        said(&levit, window(), 12, window(), 12),
-        "the distance of a query and a key in rows must be at most 2, in a window of 3 × 4; got 4"
-    );
-    // A table of another window in place.
-    let mut other = swin.clone();
-    other.weight = SwinRelativeBiasConfig::new(2, [3, 3]).init(&device).weight;
-    let message = "the parameter weight has the shape [25, 2], and this module needs [35, 2]";
-    assert_eq!(
-        refusal(other.clone().resize([4, 4], Resampling::Bicubic)),
-        message
-    );
-    assert_eq!(said(&other, window(), 12, window(), 12), message);
-    let mut other = levit.clone();
-    other.weight = LevitRelativeBiasConfig::new(4, [3, 4]).init(&device).weight;
-    assert_eq!(
-        said(&other, window(), 12, window(), 12),
-        "the parameter weight has the shape [4, 12], and this module needs [2, 12]"
-    );
 }
 
 #[test]
 fn settings_out_of_bounds_are_refused() {
-    let device = Device::flex();
-    let swin = |heads, window| {
-        let config = SwinRelativeBiasConfig::new(heads, window);
-        refusal(config.try_init(&device))
-    };
-    let beit = BeitRelativeBiasConfig::new(3, [0, 7]);
-    let levit = LevitRelativeBiasConfig::new(3, [7, 7]).with_stride(0);
+    let swin = SwinRelativeBiasConfig::new;
+    let levit = LevitRelativeBiasConfig::new(3, [7, 7]);
     let v2 = SwinV2RelativeBiasConfig::new(3, [7, 7]);
-    let (narrow, before) = (v2.clone().with_hidden(0), v2.with_pretrained_window([7, 0]));
-    let built = SwinRelativeBiasConfig::new(3, [7, 7]).init(&device);
-    let resized = built.resize([0, 1], Resampling::Bicubic);
-    let window =
-        |got: &str| format!("window must be at least 1 and at most 16384 on each side; got {got}");
-    let rows = "1073676289 rows of width 18446744073709551615 do not fit into memory";
-    let least = |name: &str| format!("{name} must be at least 1; got 0");
-    for (said, expected) in [
-        (swin(0, [7, 7]), least("heads")),
-        (swin(3, [7, 0]), window("0")),
-        (swin(3, [20_000, 7]), window("20000")),
-        (swin(usize::MAX, [16_384, 16_384]), rows.into()),
-        (refusal(beit.try_init(&device)), window("0")),
-        (refusal(levit.try_init(&device)), least("stride")),
-        (refusal(narrow.try_init(&device)), least("hidden")),
-        (
-            refusal(before.try_init(&device)),
-            format!("pretrained_{}", window("0")),
-        ),
-        (refusal(resized), window("0")),
-    ] {
-        assert_eq!(said, expected);
+    refused! {
+        swin(0, [7, 7]) => "heads must be at least 1; got 0",
+        swin(3, [7, 0]) => "window must be at least 1 and at most 16384 on each side; got 0",
+        swin(3, [20_000, 7]) =>
+            "window must be at least 1 and at most 16384 on each side; got 20000",
+        swin(usize::MAX, [16_384, 16_384]) =>
+            "1073676289 rows of width 18446744073709551615 do not fit into memory",
+        BeitRelativeBiasConfig::new(3, [0, 7]) =>
+            "window must be at least 1 and at most 16384 on each side; got 0",
+        levit.with_stride(0) => "stride must be at least 1; got 0",
+        v2.clone().with_hidden(0) => "hidden must be at least 1; got 0",
+        v2.with_pretrained_window([7, 0]) =>
+            "pretrained_window must be at least 1 and at most 16384 on each side; got 0",
     }
+    let built = swin(3, [7, 7]).init(&Device::flex());
+    let words = "window must be at least 1 and at most 16384 on each side; got 0";
+    assert_says(&refusal(built.resize([0, 1], Resampling::Bicubic)), words);
 }
 
 /// The tensors of models that transformers saved, by their names in its files.
@@ -453,20 +407,16 @@ fn tables_are_read_by_name() {
         }
     }
     let device = Device::flex();
-    assert_eq!(
-        refusal(SwinRelativeBiasConfig::new(2, [3, 4]).init_from_file(path, names[0], &device)),
-        format!(
-            "\"{}\" has shape [25, 2], but this configuration needs [35, 2]: (2 height − 1)(2 width − 1) of \
-             the window, and heads",
-            names[0]
-        )
+    let error = SwinRelativeBiasConfig::new(2, [3, 4]).init_from_file(path, names[0], &device);
+    let words = format!(
+        "\"{}\" has shape [25, 2], but this configuration needs [35, 2]: (2 height − 1)(2 width − 1) of \
+         the window, and heads",
+        names[0]
     );
+    assert_says(&refusal(error), &words);
     let error = SwinV2RelativeBiasConfig::new(3, [3, 3]).init_from_file(path, names[1], &device);
-    let message = refusal(error);
-    assert!(
-        message
-            .ends_with("[2, 512], but this configuration needs [3, 512]: heads, and hidden width")
-    );
+    let words = "… [2, 512], but this configuration needs [3, 512]: heads, and hidden width";
+    assert_says(&refusal(error), words);
     let error = BeitRelativeBiasConfig::new(2, [6, 6]).init_from_file(path, "table", &device);
     let message = refusal(error);
     assert!(message.contains("has no tensor \"table\"; it has: ") && message.contains(names[0]));
@@ -493,10 +443,7 @@ fn tables_in_other_types() {
         let at = Tensor::<2, Int>::from_ints([[0, 49, 2_950, 2_999, 1_234]], &device);
         let at = Positions::from_grid_ids(Grid::image(60, 50), at).unwrap();
         let single = among(&swin, (at.clone(), 5));
-        for dtype in [FloatDType::F16, FloatDType::BF16, FloatDType::F64] {
-            if !device.supports_dtype(dtype) {
-                continue;
-            }
+        for dtype in types(&device) {
             let mut other = swin.clone();
             other.weight = Param::from_tensor(swin.weight.val().cast(dtype));
             let bias = among(&other, (at.clone(), 5));

@@ -12,7 +12,7 @@ use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions, Rotate};
 use pe_encoder::EncoderConfig;
 use pe_tests::{devices, is_card};
 
-use crate::{distance, embeddings, scheme, values};
+use crate::{distance, random, scheme, values};
 
 const EMBEDDED: [&str; 4] = ["none", "sinusoidal", "learned", "time2vec"];
 const HEADS: usize = 2;
@@ -71,7 +71,7 @@ impl Model {
 fn order_is_seen_only_with_positions() {
     for device in devices() {
         let change = |forward: &dyn Fn(Tensor<3>) -> Tensor<3>, order: &[i64]| {
-            let x = embeddings(2, 6, 16, &device);
+            let x = random([2, 6, 16], &device);
             let order = Tensor::<1, burn::tensor::Int>::from_data(order, &device);
             let mixed = forward(x.clone().select(1, order.clone()));
             distance(forward(x).select(1, order), mixed)
@@ -110,7 +110,7 @@ fn trains_and_reloads() {
         let device = device.autodiff();
         for scheme in PositionalConfig::NAMES {
             let mut model = Model::new(scheme, &device);
-            let (x, y) = (embeddings(4, 6, 16, &device), embeddings(4, 6, 16, &device));
+            let (x, y) = (random([4, 6, 16], &device), random([4, 6, 16], &device));
             let mut optimizer = AdamConfig::new().init();
             let mut losses = vec![];
             for _ in 0..30 {
@@ -136,7 +136,7 @@ fn trains_and_reloads() {
 #[test]
 fn an_encoder_decodes_as_in_one_go() {
     for device in devices() {
-        let x = embeddings(2, 110, 16, &device);
+        let x = random([2, 110, 16], &device);
         for name in ["rotary", "alibi", "cope", "erpe"] {
             let config = PositionalConfig::by_name(name, 16, HEADS, 110).unwrap();
             let scheme = match config {

@@ -1,24 +1,19 @@
 //! Rotations of queries and keys in every form in which models have them, held against Flex. The kernels
 //! of graphics cards read any memory layout, so it is seen here.
 
-use burn::tensor::{Device, Distribution, FloatDType, Tensor};
+use burn::tensor::{Device, Distribution, Tensor};
 use pe_burn::rotary::PopeConfig;
-use pe_burn::{
-    Layout, Positions, RotaryPositionalEncodingConfig, Rotate, XPosPositionalEncodingConfig,
-};
+use pe_burn::{Positions, RotaryPositionalEncodingConfig, Rotate, XPosPositionalEncodingConfig};
 use pe_tests::{devices, is_card};
 
-use crate::{distance, random, refusal, values};
+use crate::{LAYOUTS, distance, halves, random, refusal, values};
 
 /// Queries or keys, `[batch, heads, seq, d_head]`, as a tensor of its own, and as views of others: of a
 /// projection with the heads behind the tokens, of a part of one, transposed, reversed, and one head for
 /// all.
 fn views(shape: [usize; 4], device: &Device) -> Vec<Tensor<4>> {
     let [batch, heads, seq, d_head] = shape;
-    let random = |shape: [usize; 4]| {
-        let x = Tensor::<4>::random(shape, Distribution::Normal(0.0, 1.0), &Device::flex());
-        x.to_device(device)
-    };
+    let random = |shape: [usize; 4]| random(shape, device);
     vec![
         random(shape),
         random([batch, seq, heads, d_head]).swap_dims(1, 2),
@@ -43,7 +38,7 @@ fn every_memory_layout_is_rotated_as_on_flex() {
             (1, 2, 300, 64, 64),
             (2, 2, 33, 48, 16),
         ] {
-            for layout in [Layout::Interleaved, Layout::Halves] {
+            for layout in LAYOUTS {
                 let config = RotaryPositionalEncodingConfig::new(d_head)
                     .with_rotary_dim(width)
                     .with_layout(layout);
@@ -83,15 +78,9 @@ fn every_memory_layout_is_rotated_as_on_flex() {
 fn half_precision_is_rotated_as_on_flex() {
     let flex = Device::flex();
     for device in devices() {
-        for (dtype, unit) in [
-            (FloatDType::F16, 2f32.powi(-10)),
-            (FloatDType::BF16, 2f32.powi(-7)),
-        ] {
-            if !device.supports_dtype(dtype) {
-                continue;
-            }
+        for (dtype, unit) in halves(&device) {
             for (d_head, width) in [(8, 8), (12, 4), (64, 64)] {
-                for layout in [Layout::Interleaved, Layout::Halves] {
+                for layout in LAYOUTS {
                     let config = RotaryPositionalEncodingConfig::new(d_head)
                         .with_rotary_dim(width)
                         .with_layout(layout);
@@ -106,7 +95,10 @@ fn half_precision_is_rotated_as_on_flex() {
                     // Values up to 2^0.5: a sum that is rounded otherwise in `f32` may fall to the next
                     // number of the type.
                     let apart = distance(got.to_device(&flex), expected);
-                    assert!(apart <= unit, "{device:?} {dtype:?} {layout:?}: {apart}");
+                    assert!(
+                        apart <= 2.0 * unit,
+                        "{device:?} {dtype:?} {layout:?}: {apart}"
+                    );
                 }
             }
         }
@@ -118,7 +110,7 @@ fn half_precision_is_rotated_as_on_flex() {
 fn gradients_are_those_of_flex() {
     let flex = Device::flex().autodiff();
     for device in devices() {
-        for layout in [Layout::Interleaved, Layout::Halves] {
+        for layout in LAYOUTS {
             let config = RotaryPositionalEncodingConfig::new(10)
                 .with_rotary_dim(6)
                 .with_layout(layout);
@@ -172,7 +164,7 @@ fn parts(qkv: Tensor<3>, [heads, kv_heads]: [usize; 2]) -> [Tensor<4>; 3] {
 fn a_projection_is_rotated_as_its_parts() {
     for device in devices() {
         for (batch, seq, d_head, width) in [(2, 5, 8, 8), (3, 7, 10, 6), (1, 300, 16, 16)] {
-            for layout in [Layout::Interleaved, Layout::Halves] {
+            for layout in LAYOUTS {
                 let rope = RotaryPositionalEncodingConfig::new(d_head)
                     .with_rotary_dim(width)
                     .with_layout(layout)
@@ -247,26 +239,17 @@ fn a_projection_that_has_no_such_heads_is_refused() {
     let device = Device::flex();
     let rope = RotaryPositionalEncodingConfig::new(8).init(&device);
     let qkv = |width| Tensor::<3>::zeros([2, 3, width], &device);
-    let refused =
-        |width, heads| refusal(rope.try_rotate_packed(qkv(width), heads, &Positions::default()));
-    let error = refused(64, [0, 2]);
-    assert!(
-        error.contains("heads") && error.contains("at least 1"),
-        "{error}"
-    );
-    let error = refused(64, [4, 0]);
-    assert!(error.contains("kv_heads"), "{error}");
-    let error = refused(65, [4, 2]);
-    assert!(
-        error.contains("65") && error.contains("4 of queries, 2"),
-        "{error}"
-    );
-    let error = refused(64, [2, 1]);
-    assert!(error.contains("16") && error.contains('8'), "{error}"); // d_head
-    let error = refused(64, [usize::MAX, usize::MAX]);
-    assert!(error.contains("64"), "{error}");
-    let error = refused(0, [2, 1]);
-    assert!(error.contains("above 0"), "{error}");
+    for (width, heads, words) in [
+        (64, [0, 2], ["heads", "at least 1"]),
+        (64, [4, 0], ["kv_heads", ""]),
+        (65, [4, 2], ["65", "4 of queries, 2"]),
+        (64, [2, 1], ["16", "8"]), // d_head
+        (64, [usize::MAX, usize::MAX], ["64", ""]),
+        (0, [2, 1], ["above 0", ""]),
+    ] {
+        let error = refusal(rope.try_rotate_packed(qkv(width), heads, &Positions::default()));
+        assert!(words.iter().all(|words| error.contains(words)), "{error}");
+    }
     let empty = Tensor::<3>::zeros([0, 3, 64], &device);
     let turned = rope.try_rotate_packed(empty, [4, 2], &Positions::default());
     assert_eq!(turned.unwrap().dims(), [0, 3, 64]);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use burn::tensor::{Device, Tensor};
 use pe_burn::{Positions, SinusoidalPositionalEncodingConfig, Spectrum};
 
-use crate::{distance, embeddings, values};
+use crate::{distance, random, values};
 
 /// "I am a robot": n = 100, d = 4, four positions.
 #[test]
@@ -55,6 +55,6 @@ fn the_pytorch_module() {
     let pe = SinusoidalPositionalEncodingConfig::new(d_model)
         .with_dropout(0.1)
         .init(&device);
-    let x = embeddings(2, max_len, d_model, &device);
+    let x = random([2, max_len, d_model], &device);
     assert!(distance(pe.forward(x.clone()), x + pytorch) < 5e-4);
 }

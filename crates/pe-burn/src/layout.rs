@@ -197,7 +197,7 @@ fn select_columns<const D: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::refusal;
+    use crate::testing::refused;
 
     use burn::tensor::Device;
 
@@ -228,33 +228,16 @@ mod tests {
 
     #[test]
     fn heads_that_cannot_be_converted_are_refused() {
-        let x = || Tensor::<1>::zeros([8], &Device::flex());
-        let convert = |heads, rotary_dim| {
-            refusal(convert_heads(
-                x(),
-                heads,
-                rotary_dim,
-                Layout::Interleaved,
-                Layout::Halves,
-            ))
-        };
-        // With 0 rotated columns the conversion would do nothing, without a word.
-        assert_eq!(
-            convert(2, 0),
-            "rotary_dim must be even, from 2 to d_head 4; got 0"
-        );
-        assert_eq!(
-            convert(2, 3),
-            "rotary_dim must be even, from 2 to d_head 4; got 3"
-        );
-        assert_eq!(
-            convert(2, 6),
-            "rotary_dim must be even, from 2 to d_head 4; got 6"
-        );
-        assert_eq!(convert(0, 2), "heads must be at least 1; got 0");
-        assert_eq!(
-            convert(3, 2),
-            "the last axis of x must be a multiple of the number of heads, 3; got 8"
-        );
+        let x = Tensor::<1>::zeros([8], &Device::flex());
+        let (from, to) = (Layout::Interleaved, Layout::Halves);
+        // The numbers of heads and of rotated columns. With 0 of these the conversion would do nothing, without a word.
+        refused! {
+            |bad| convert_heads(x.clone(), bad.0, bad.1, from, to);
+            (2, 0) => "rotary_dim must be even, from 2 to d_head 4; got 0",
+            (2, 3) => "rotary_dim must be even, from 2 to d_head 4; got 3",
+            (2, 6) => "rotary_dim must be even, from 2 to d_head 4; got 6",
+            (0, 2) => "heads must be at least 1; got 0",
+            (3, 2) => "the last axis of x must be a multiple of the number of heads, 3; got 8",
+        }
     }
 }

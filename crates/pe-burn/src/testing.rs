@@ -1,14 +1,25 @@
-//! What the unit tests share.
+//! What the unit tests and those of `tests/library` share.
 
+use std::cell::RefCell;
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::prelude::rust_2024::*;
 
-use burn::tensor::{Device, Distribution, Tensor};
+use burn::tensor::{Device, Distribution, Tensor, TensorData};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
 
-/// Random numbers, in `f32`.
+std::thread_local! {
+    /// A test has a thread of its own, so it sees the same numbers at every run and on every device.
+    static NUMBERS: RefCell<ChaCha8Rng> = RefCell::new(ChaCha8Rng::seed_from_u64(1));
+}
+
+/// Elements from N(0, 1), in `f32`.
 pub(crate) fn random<const D: usize>(shape: [usize; D], device: &Device) -> Tensor<D> {
-    Tensor::random(shape, Distribution::Normal(0.0, 1.0), device)
+    let normal = Distribution::Normal(0.0, 1.0);
+    let data =
+        NUMBERS.with_borrow_mut(|numbers| TensorData::random::<f32, _, _>(shape, normal, numbers));
+    Tensor::from_data(data, device)
 }
 
 /// The elements of a tensor in row-major order.
@@ -35,7 +46,7 @@ pub(crate) fn apart(a: &[f32], b: &[f32]) -> f32 {
 }
 
 /// Fails unless each configuration is refused in the words of its row, by `try_init` as an error and by `init` as a
-/// panic. Words after `…` are the end of the message.
+/// panic.
 ///
 /// ```text
 /// refused! {
@@ -64,13 +75,17 @@ macro_rules! refused {
 }
 pub(crate) use refused;
 
-/// Fails unless a message has these words; those after `…` are its end.
+/// Fails unless a message is these words. A `…` before or after them stands for whatever the message has there.
 #[track_caller]
 pub(crate) fn assert_says(message: &str, words: &str) {
-    match words.strip_prefix("… ") {
-        Some(end) => assert!(message.ends_with(end), "{message}"),
-        None => assert_eq!(message, words),
-    }
+    let (end, start) = (words.strip_prefix("… "), words.strip_suffix(" …"));
+    let is_said = match (start, end) {
+        (None, None) => message == words,
+        (None, Some(end)) => message.ends_with(end),
+        (Some(start), None) => message.starts_with(start),
+        (Some(_), Some(_)) => message.contains(words.trim_matches([' ', '…'])),
+    };
+    assert!(is_said, "it says: {message}\nand not: {words}");
 }
 
 /// Fails unless a call panics with this message.

@@ -27,8 +27,13 @@ pub fn refused<T>(call: impl FnOnce() -> T) -> String {
     let Err(panicked) = catch_unwind(AssertUnwindSafe(call)) else {
         panic!("not refused");
     };
-    let message = panicked.downcast::<String>();
-    *message.expect("a message with the values")
+    match panicked.downcast::<String>() {
+        Ok(message) => *message,
+        Err(panicked) => panicked
+            .downcast_ref::<&str>()
+            .expect("a message")
+            .to_string(),
+    }
 }
 
 /// Adam with β₁ = 0.9, β₂ = 0.98 and ε = 1e-8.

@@ -12,31 +12,43 @@ use pe_burn::{
     Coordinates, Layout, PositionError, Positions, RopeScaling, RotaryPositionalEncodingConfig,
     Rotate,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::table::FAMILIES;
 use crate::{AttentionSpan, HfConfig, layers};
 
-fn model(file: serde_json::Value) -> HfConfig {
+fn model(file: Value) -> HfConfig {
     HfConfig::from_json(&file.to_string()).unwrap()
+}
+
+/// Fields, and these in place of or beside them.
+fn with(mut fields: Value, more: &Value) -> Value {
+    let mut more = more.as_object().unwrap().clone();
+    fields.as_object_mut().unwrap().append(&mut more);
+    fields
 }
 
 /// What a model makes of these fields, beside heads of width 64.
 fn rotary(
     model_type: &str,
-    fields: serde_json::Value,
+    fields: Value,
 ) -> Result<RotaryPositionalEncodingConfig, PositionError> {
-    let mut file = json!({"model_type": model_type, "head_dim": 64});
-    let mut fields = fields.as_object().unwrap().clone();
-    file.as_object_mut().unwrap().append(&mut fields);
-    model(file).rotary()
+    let file = json!({"model_type": model_type, "head_dim": 64});
+    model(with(file, &fields)).rotary()
 }
 
-fn scaling(model_type: &str, fields: serde_json::Value) -> Option<RopeScaling> {
+/// Fails unless an error has these words.
+#[track_caller]
+fn assert_says<T>(result: Result<T, PositionError>, words: &str) {
+    let message = result.err().expect("an error").to_string();
+    assert!(message.contains(words), "{message}");
+}
+
+fn scaling(model_type: &str, fields: Value) -> Option<RopeScaling> {
     rotary(model_type, fields).unwrap().scaling
 }
 
-fn message(model_type: &str, fields: serde_json::Value) -> String {
+fn message(model_type: &str, fields: Value) -> String {
     rotary(model_type, fields).unwrap_err().to_string()
 }
 
@@ -83,23 +95,18 @@ fn a_family_says_what_the_file_does_not() {
             json!({"model_type": model_type, "hidden_size": width, "num_attention_heads": 4});
         model(file).rotary().unwrap()
     };
-    assert_eq!(
-        (read("gemma", 64).d_head, read("llama", 64).d_head),
-        (256, 16)
-    );
+    let widths = ["gemma", "llama"].map(|name| read(name, 64).d_head);
+    assert_eq!(widths, [256, 16]);
     assert_eq!(read("mixtral", 64).rotary_dim, None);
     assert_eq!(read("mistral", 64).base, 1e4);
 }
 
 #[test]
 fn a_file_of_an_older_version_is_read_as_that_version_reads_it() {
-    let of = |model_type, version: &str, more: serde_json::Value| {
-        let mut file = json!({"model_type": model_type, "hidden_size": 64, "num_attention_heads": 4,
+    let of = |model_type, version: &str, more: Value| {
+        let file = json!({"model_type": model_type, "hidden_size": 64, "num_attention_heads": 4,
             "transformers_version": version, "max_position_embeddings": 8192});
-        file.as_object_mut()
-            .unwrap()
-            .append(&mut more.as_object().unwrap().clone());
-        model(file).rotary().unwrap()
+        model(with(file, &more)).rotary().unwrap()
     };
     for (model_type, older, newer) in [
         ("cohere", 1e4, 5e5),
@@ -127,11 +134,10 @@ fn the_buffer_starts_with_the_context_of_the_model_or_the_default_if_that_is_les
     let default = RotaryPositionalEncodingConfig::new(64).max_len;
     assert_eq!(default, 5000);
     assert_eq!(max_len(json!({})), default);
-    assert_eq!(
-        max_len(json!({"max_position_embeddings": 131_072})),
-        default
-    );
-    assert_eq!(max_len(json!({"max_position_embeddings": 2048})), 2048);
+    for (longest, expected) in [(131_072, default), (2048, 2048)] {
+        let fields = json!({"max_position_embeddings": longest});
+        assert_eq!(max_len(fields), expected);
+    }
 }
 
 /// Findings on real files: each was read otherwise once, without an error.
@@ -166,7 +172,7 @@ fn names_count_where_the_code_of_the_model_reads_them() {
 #[test]
 fn the_lengths_are_found_where_a_model_has_them() {
     let longest = 131_072;
-    let of = |model_type, fields: serde_json::Value| {
+    let of = |model_type, fields: Value| {
         let fields = json!({"max_position_embeddings": longest, "rope_scaling": fields});
         scaling(model_type, fields)
     };
@@ -195,11 +201,11 @@ fn the_lengths_are_found_where_a_model_has_them() {
     let longrope = |length, factor| {
         Some(Longrope::new(lists.0.clone(), lists.1.clone(), length, factor).into())
     };
-    let fields = |more: serde_json::Value| {
-        let mut fields = json!({"short_factor": lists.0, "long_factor": lists.1});
-        let mut more = more.as_object().unwrap().clone();
-        fields.as_object_mut().unwrap().append(&mut more);
-        fields
+    let fields = |more| {
+        with(
+            json!({"short_factor": lists.0, "long_factor": lists.1}),
+            &more,
+        )
     };
     // The length of Phi-3's own code, and the names that its first files have.
     for names in [
@@ -243,24 +249,11 @@ fn json_is_read_as_python_writes_it() {
     let config = HfConfig::from_json(text).unwrap().rotary().unwrap();
     assert_eq!(config.d_head, 16);
     let text = r#"{"model_type": "llama", "head_dim": 8, "rope_theta": NaN}"#;
-    let message = HfConfig::from_json(text).unwrap().rotary().unwrap_err();
-    assert!(
-        message
-            .to_string()
-            .contains("needs a number as `rope_theta`, not \"NaN\""),
-        "{message}"
-    );
-    let message = HfConfig::from_json("{").unwrap_err().to_string();
-    assert!(
-        message.starts_with("config.json cannot be read: EOF"),
-        "{message}"
-    );
+    let rotary = HfConfig::from_json(text).unwrap().rotary();
+    assert_says(rotary, "needs a number as `rope_theta`, not \"NaN\"");
+    assert_says(HfConfig::from_json("{"), "config.json cannot be read: EOF");
     let deep = "[".repeat(100_000);
-    let message = HfConfig::from_json(&deep).unwrap_err().to_string();
-    assert!(
-        message.starts_with("config.json cannot be read: "),
-        "{message}"
-    );
+    assert_says(HfConfig::from_json(&deep), "config.json cannot be read: ");
 }
 
 #[test]
@@ -272,11 +265,8 @@ fn layers_that_differ_have_no_common_rotation() {
     let rotates: Vec<bool> = layers.iter().map(|layer| layer.rotary.is_some()).collect();
     assert_eq!(rotates, [true, true, true, false, true]);
     assert!(layers.iter().all(|layer| layer.span == AttentionSpan::Full));
-    let message = smollm.rotary().unwrap_err().to_string();
-    assert!(
-        message.ends_with("layers 0 and 3 rotate differently: read its layers"),
-        "{message}"
-    );
+    let words = "layers 0 and 3 rotate differently: read its layers";
+    assert_says(smollm.rotary(), words);
     let modules = smollm.init_rotary(&Device::flex()).unwrap();
     assert_eq!(modules.iter().filter(|module| module.is_some()).count(), 4);
 }
@@ -291,11 +281,8 @@ fn a_factor_of_the_queries_is_not_left_out() {
         "num_attention_heads": 4, "rope_parameters": parameters}),
     );
     assert!(ministral.layers().unwrap()[0].query_scale.is_some());
-    let message = ministral.rotary().unwrap_err().to_string();
-    assert!(
-        message.contains("queries of layer 0 are multiplied by a factor"),
-        "{message}"
-    );
+    let words = "queries of layer 0 are multiplied by a factor";
+    assert_says(ministral.rotary(), words);
 }
 
 /// The formula of NeoMME's code: pairs turn by the row and the column in turn, with the frequencies of a line.
@@ -308,17 +295,12 @@ fn rows_and_columns_take_turns() {
     let places = Coordinates::new([[3.0, 5.0]]).unwrap();
     let q = Tensor::<4>::from_data([[[[1.0_f32, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0]]]], &device);
     let turned = rope.rotate_queries(q, &Positions::from(places));
-    let turned: Vec<f32> = turned.into_data().iter::<f32>().collect();
+    let turned: Vec<f64> = turned.into_data().iter::<f64>().collect();
     for (pair, place) in [3.0_f64, 5.0, 3.0, 5.0].into_iter().enumerate() {
         let angle = place * 10.0_f64.powi(-(pair as i32));
-        assert!(
-            (f64::from(turned[pair]) - angle.cos()).abs() < 1e-6,
-            "{turned:?}"
-        );
-        assert!(
-            (f64::from(turned[pair + 4]) - angle.sin()).abs() < 1e-6,
-            "{turned:?}"
-        );
+        for (got, expected) in [(turned[pair], angle.cos()), (turned[pair + 4], angle.sin())] {
+            assert!((got - expected).abs() < 1e-6, "{turned:?}");
+        }
     }
 }
 
@@ -421,18 +403,12 @@ fn a_type_that_is_not_known_and_a_list_that_does_not_fit_are_named() {
     let message = message("no_such", json!({}));
     let expected = "there is no model type named \"no_such\"; there are: 255 types; docs/models.md lists those that rotate queries and keys";
     assert_eq!(message, expected);
-    for (file, words) in [
-        (json!({"num_hidden_layers": 1e18}), "must be at most 10000"),
-        (
-            json!({"num_hidden_layers": 3, "layer_types": ["full_attention"]}),
-            "its list of layers has 1 entries for 3 layers",
-        ),
-    ] {
-        let mut file = file;
-        file["model_type"] = "gemma2".into();
-        let message = model(file).layers().unwrap_err().to_string();
-        assert!(message.contains(words), "{message}");
-    }
+    let many = json!({"model_type": "gemma2", "num_hidden_layers": 1e18});
+    assert_says(model(many).layers(), "must be at most 10000");
+    let short =
+        json!({"model_type": "gemma2", "num_hidden_layers": 3, "layer_types": ["full_attention"]});
+    let words = "its list of layers has 1 entries for 3 layers";
+    assert_says(model(short).layers(), words);
 }
 
 #[test]
@@ -441,12 +417,9 @@ fn an_unknown_type_is_told_its_relatives_and_read_as_one_of_them() {
         "num_attention_heads": 4, "rope_theta": 5e5, "rotary_share": 0.5});
     let message = model(file.clone()).layers().unwrap_err().to_string();
     assert!(message.len() < 300, "{message}");
-    assert!(
-        message.contains(
-            "qwen2, qwen2_5_omni_talker, qwen2_5_omni_text, qwen2_5_vl_text, qwen2_moe, and others, "
-        ),
-        "{message}"
-    );
+    let near =
+        "qwen2, qwen2_5_omni_talker, qwen2_5_omni_text, qwen2_5_vl_text, qwen2_moe, and others, ";
+    assert!(message.contains(near), "{message}");
     for (name, near) in [
         ("xlm-roberta", ": bert, roberta, and others, "),
         (
@@ -455,11 +428,7 @@ fn an_unknown_type_is_told_its_relatives_and_read_as_one_of_them() {
         ),
         ("deberta", ": deberta-v2, and others, "),
     ] {
-        let message = model(json!({"model_type": name}))
-            .layers()
-            .unwrap_err()
-            .to_string();
-        assert!(message.contains(near), "{message}");
+        assert_says(model(json!({"model_type": name})).layers(), near);
     }
     let like = model(file).like("qwen2").unwrap();
     assert_eq!(like.rotary().unwrap().base, 5e5);
@@ -475,11 +444,8 @@ fn an_unknown_type_is_told_its_relatives_and_read_as_one_of_them() {
             "{line}: {assumed:#?}"
         );
     }
-    assert!(
-        model(json!({"model_type": "llama"}))
-            .like("no_such")
-            .is_err()
-    );
+    let llama = model(json!({"model_type": "llama"}));
+    assert!(llama.like("no_such").is_err());
 }
 
 #[test]

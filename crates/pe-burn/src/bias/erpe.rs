@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     use crate::Positions;
-    use crate::testing::{refusal, refused, values};
+    use crate::testing::{refused, values};
 
     #[test]
     fn settings_out_of_bounds_are_refused() {
@@ -211,19 +211,19 @@ mod tests {
     #[test]
     fn distances_that_the_table_does_not_have_are_refused() {
         let erpe = ErpeConfig::new(2, 4).init(&Device::flex());
-        let error = |queries: &Positions, keys: &Positions| {
-            refusal(erpe.try_weight_bias((queries, 2), (keys, 2)))
-        };
-        let first = Positions::default();
+        let (first, far) = (Positions::default(), Positions::from(3));
         let ids = Positions::from_id_rows(&[[3, 4]]).unwrap();
-        let message =
-            "the distance of a query and a key must be at most 3, for a max_len of 4; got 4";
-        for far in [Positions::from(3), ids] {
-            assert_eq!(error(&far, &first), message);
-            assert_eq!(error(&first, &far), message);
-        }
         let times = Positions::from_time_rows(&[[0.0, 0.5]]).unwrap();
-        let message = "eRPE's table has one entry for each whole position, so it cannot take times";
-        assert_eq!(error(&times, &first), message);
+        let too_far =
+            "the distance of a query and a key must be at most 3, for a max_len of 4; got 4";
+        refused! {
+            |pair| erpe.try_weight_bias((pair.0, 2), (pair.1, 2));
+            (&far, &first) => too_far,
+            (&first, &far) => too_far,
+            (&ids, &first) => too_far,
+            (&first, &ids) => too_far,
+            (&times, &first) =>
+                "eRPE's table has one entry for each whole position, so it cannot take times",
+        }
     }
 }

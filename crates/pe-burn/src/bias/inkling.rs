@@ -185,7 +185,7 @@ mod tests {
 
     use burn::tensor::FloatDType;
 
-    use crate::testing::{refusal, refused, values};
+    use crate::testing::{refused, values};
 
     #[test]
     fn bad_input_is_refused_with_its_value_and_bound() {
@@ -200,15 +200,14 @@ mod tests {
         }
         let inkling = good().init(&device);
         let at = Positions::default();
-        let refused = |layer: usize, width: usize, keys: &Positions| {
-            let x = Tensor::<3>::zeros([1, 3, width], &device);
-            let bias = inkling.try_hidden_bias(layer, (&x, &at), (keys, 3));
-            refusal(bias.map(|_| ()))
-        };
-        assert!(refused(1, 8, &at).contains("layer must be below 1"));
-        assert!(refused(0, 9, &at).contains("d_model 9"));
+        let of_width = |width| Tensor::<3>::zeros([1, 3, width], &device);
         let times = Positions::from_time_rows(&[[0.0, 0.5, 2.0]]).unwrap();
-        assert!(refused(0, 8, &times).contains("Inkling's table"));
+        refused! {
+            |bad| inkling.try_hidden_bias(bad.0, (&of_width(bad.1), &at), (bad.2, 3));
+            (1, 8, &at) => "… layer must be below 1 …",
+            (0, 9, &at) => "… d_model 9 …",
+            (0, 8, &times) => "… Inkling's table …",
+        }
     }
 
     /// One head and one profile, so that the bias is a token times a number of the profile.

@@ -210,7 +210,7 @@ impl ScoreBias for Shaw {
 mod tests {
     use super::*;
 
-    use crate::testing::{refusal, refused, values};
+    use crate::testing::{refused, values};
 
     #[test]
     fn settings_out_of_bounds_are_refused() {
@@ -247,9 +247,10 @@ mod tests {
         let device = Device::flex();
         let at = Positions::default();
         let weights = Tensor::ones([1, 1, 1, 1], &device);
-        assert_eq!(
-            refusal(ShawConfig::new(4).init(&device).values(weights, &at, &at)),
-            "this module has no table for values: set `values` in its configuration"
-        );
+        refused! {
+            |config| config.init(&device).values(weights, &at, &at);
+            ShawConfig::new(4) =>
+                "this module has no table for values: set `values` in its configuration",
+        }
     }
 }

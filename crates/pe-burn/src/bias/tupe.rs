@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     use crate::Positions;
-    use crate::testing::{refusal, refused};
+    use crate::testing::refused;
 
     #[test]
     fn settings_out_of_bounds_are_refused() {
@@ -222,16 +222,16 @@ mod tests {
         let device = Device::flex();
         let tupe = TupeConfig::new(8, 2, 5).init(&device);
         let x = Tensor::<4>::ones([1, 2, 3, 4], &device);
-        let error = |queries: &Positions, keys: &Positions| {
-            refusal(tupe.try_score_bias((&x, queries), (&x, keys)))
-        };
         let (first, past) = (Positions::default(), Positions::from(3));
-        let message = "position 5 is past the end: this module has positions 0 to 4 (max_len 5)";
-        assert_eq!(error(&past, &first), message);
-        assert_eq!(error(&first, &past), message);
         let times = Positions::from_time_rows(&[[0.0, 0.5, 1.0]]).unwrap();
-        let message =
-            "a learned table has one entry for each whole position, so it cannot take times";
-        assert_eq!(error(&times, &first), message);
+        refused! {
+            |pair| tupe.try_score_bias((&x, pair.0), (&x, pair.1));
+            (&past, &first) =>
+                "position 5 is past the end: this module has positions 0 to 4 (max_len 5)",
+            (&first, &past) =>
+                "position 5 is past the end: this module has positions 0 to 4 (max_len 5)",
+            (&times, &first) =>
+                "a learned table has one entry for each whole position, so it cannot take times",
+        }
     }
 }

@@ -203,7 +203,7 @@ mod tests {
 
     use burn::tensor::FloatDType;
 
-    use crate::testing::{refusal, refused, values};
+    use crate::testing::{refused, values};
 
     #[test]
     fn settings_out_of_bounds_are_refused() {
@@ -257,17 +257,5 @@ mod tests {
         for (half, exact) in values(half).iter().zip(values(exact)) {
             assert!((half - exact).abs() < 6e-4, "{half} and {exact}");
         }
-    }
-
-    /// ω or φ of one number would be repeated for all columns.
-    #[test]
-    fn parameters_of_another_length_are_refused() {
-        let device = Device::flex();
-        let mut t2v = Time2VecConfig::new(4, 9.0).init(&device);
-        t2v.phi = Param::from_tensor(Tensor::zeros([1], &device));
-        assert_eq!(
-            refusal(t2v.encode(&Positions::default(), 3)),
-            "the parameter phi has the shape [1], and this module needs [4]"
-        );
     }
 }

@@ -348,21 +348,18 @@ mod tests {
 
     #[test]
     fn bad_numbers_are_refused() {
-        assert_eq!(
-            refusal(Coordinates::new([[0.0, 1.0], [2.0, f64::NAN]])),
-            "coordinate NaN of axis 1 at row 0, token 1 is out of range: coordinates go from -4503599627370495 to 4503599627370495"
-        );
-        assert!(Coordinates::new([[]; 3]).is_err());
         let places = Coordinates::at([0.0, 0.0], 3);
-        assert_eq!(
-            refusal(places.clone().scaled(&[1.0])),
-            "the number of factors must be 2, one for each axis; got 1"
-        );
-        assert!(places.clone().shifted(&[f64::INFINITY, 0.0]).is_err());
-        assert_eq!(
-            refusal(places.then(&Coordinates::at([0.0; 3], 1))),
-            "this encoding needs coordinates of 2 axes, but got coordinates of 3 axes"
-        );
+        refused! {
+            |result| result;
+            Coordinates::new([[0.0, 1.0], [2.0, f64::NAN]]) =>
+                "coordinate NaN of axis 1 at row 0, token 1 is out of range: coordinates go from -4503599627370495 to 4503599627370495",
+            places.clone().scaled(&[1.0]) =>
+                "the number of factors must be 2, one for each axis; got 1",
+            places.clone().then(&Coordinates::at([0.0; 3], 1)) =>
+                "this encoding needs coordinates of 2 axes, but got coordinates of 3 axes",
+        }
+        assert!(Coordinates::new([[]; 3]).is_err());
+        assert!(places.shifted(&[f64::INFINITY, 0.0]).is_err());
         let rows = [Coordinates::at([0.0; 2], 3), Coordinates::at([0.0; 2], 4)];
         assert!(matches!(
             Positions::from_coordinate_rows(&rows),

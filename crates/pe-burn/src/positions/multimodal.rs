@@ -227,7 +227,7 @@ impl Positions {
 mod tests {
     use super::*;
 
-    use crate::testing::refusal;
+    use crate::testing::{assert_says, refusal, refused};
 
     const IMAGE: u32 = 7;
     const VIDEO: u32 = 8;
@@ -247,55 +247,43 @@ mod tests {
         assert_eq!(Part::of_tokens(&[], &[]).unwrap(), []);
         assert_eq!(Part::of_tokens(&[1, 2], &[]).unwrap(), [Part::Text(2)]);
 
-        let said = |tokens: &[u32]| refusal(Part::of_tokens(tokens, &places));
-        assert_eq!(
-            said(&tokens[..6]),
-            "the tokens of 1 of 3 images and videos are missing"
-        );
-        assert_eq!(
-            said(&[1, IMAGE, 1]),
-            "the image or video at token 1 needs 2 tokens with the id 7, but has 1"
-        );
-        assert_eq!(
-            said(&[VIDEO, VIDEO]),
-            "the image or video at token 0 needs 2 tokens with the id 7, but has 0"
-        );
-        let more = [IMAGE, IMAGE, IMAGE, IMAGE, VIDEO, VIDEO, IMAGE];
-        assert_eq!(
-            said(&more),
-            "token 6 belongs to an image or video, but all 3 are before it"
-        );
+        refused! {
+            |tokens| Part::of_tokens(tokens, &places);
+            &tokens[..6] => "the tokens of 1 of 3 images and videos are missing",
+            &[1, IMAGE, 1] =>
+                "the image or video at token 1 needs 2 tokens with the id 7, but has 1",
+            &[VIDEO, VIDEO] =>
+                "the image or video at token 0 needs 2 tokens with the id 7, but has 0",
+            &[IMAGE, IMAGE, IMAGE, IMAGE, VIDEO, VIDEO, IMAGE] =>
+                "token 6 belongs to an image or video, but all 3 are before it",
+        }
     }
 
     #[test]
     fn numbers_that_make_no_positions_are_refused() {
         let of = |part| Positions::from_parts(&[[part]]);
-        let error = |interval| {
-            let video = Part::Video {
-                grid: Grid::video(2, 1, 1),
-                interval,
-            };
-            let rows = [vec![Part::Text(5)], vec![Part::Text(3), video]];
-            refusal(Positions::from_parts(&rows))
+        let with_interval = |interval| {
+            let grid = Grid::video(2, 1, 1);
+            let video = Part::Video { grid, interval };
+            Positions::from_parts(&[vec![Part::Text(5)], vec![Part::Text(3), video]])
         };
-        assert_eq!(
-            error(f64::NAN),
-            "the interval of part 1 of row 1 must be finite and at least 0; got NaN"
-        );
-        // The second frame is the second token of the video.
-        assert_eq!(
-            error(1e30),
-            "coordinate 1000000000000000000000000000000 of axis 0 at row 1, token 4 is out of range: \
-             coordinates go from -4503599627370495 to 4503599627370495"
-        );
+        refused! {
+            |interval| with_interval(interval);
+            f64::NAN => "the interval of part 1 of row 1 must be finite and at least 0; got NaN",
+            // The second frame is the second token of the video.
+            1e30 =>
+                "coordinate 1000000000000000000000000000000 of axis 0 at row 1, token 4 is out of range: \
+                 coordinates go from -4503599627370495 to 4503599627370495",
+        }
         assert!(of(Part::Image(Grid::image(2, 2).with_prefix(1))).is_err());
         assert!(of(Part::Text(usize::MAX)).is_err());
         assert!(of(Part::Padding(usize::MAX)).is_err());
         assert!(of(Part::Image(Grid::image(usize::MAX, 2))).is_err());
         let empty = Part::Image(Grid::image(0, 2));
-        assert_eq!(
-            refusal(Part::of_tokens(&[IMAGE], &[(IMAGE, empty)])),
-            "the image or video at token 0 has a grid without tokens"
+        let words = "the image or video at token 0 has a grid without tokens";
+        assert_says(
+            &refusal(Part::of_tokens(&[IMAGE], &[(IMAGE, empty)])),
+            words,
         );
         let rows = [vec![Part::Text(2)], vec![Part::Text(3)]];
         assert!(matches!(

@@ -92,7 +92,7 @@ impl RandomizedPositions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::refusal;
+    use crate::testing::{assert_says, refusal};
 
     use rand_chacha::{ChaCha8Rng, rand_core::SeedableRng};
 
@@ -102,10 +102,9 @@ mod tests {
     fn more_tokens_than_there_are_positions_are_refused() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let draw = RandomizedPositions::new(8).unwrap();
-        assert_eq!(
-            refusal(draw.draw(&[3, 9], 9, &mut rng)),
-            "the length of row 1 must be at most 8, the smaller of max_position 8 and seq 9; got 9"
-        );
+        let words =
+            "the length of row 1 must be at most 8, the smaller of max_position 8 and seq 9; got 9";
+        assert_says(&refusal(draw.draw(&[3, 9], 9, &mut rng)), words);
     }
 
     #[test]
@@ -120,10 +119,8 @@ mod tests {
 
     #[test]
     fn a_range_of_no_positions_or_of_more_than_there_are_is_refused() {
-        assert_eq!(
-            refusal(RandomizedPositions::new(0)),
-            "max_position must be at least 1; got 0"
-        );
+        let words = "max_position must be at least 1; got 0";
+        assert_says(&refusal(RandomizedPositions::new(0)), words);
         assert!(matches!(
             RandomizedPositions::new(MAX_POSITION + 2),
             Err(PositionError::Overflow { .. })

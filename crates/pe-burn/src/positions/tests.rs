@@ -5,7 +5,7 @@ use alloc::vec;
 
 use burn::tensor::Device;
 
-use crate::testing::refusal;
+use crate::testing::{assert_says, refusal, refused};
 
 #[test]
 fn the_largest_position_on_a_device_is_read_back_once_for_all_clones() {
@@ -27,17 +27,13 @@ fn the_largest_position_on_a_device_is_read_back_once_for_all_clones() {
 #[test]
 fn ids_out_of_range_are_refused() {
     let device = Device::flex();
-    assert_eq!(
-        refusal(Positions::from_ids(Tensor::from_ints(
-            [[0, 1], [4, -3]],
-            &device
-        ))),
-        "position id -3 at row 1, token 1 is out of range: ids go from 0 to 4503599627370495"
-    );
-    assert_eq!(
-        refusal(Positions::from_ids(Tensor::from_ints([[-1]], &device))),
-        "position id -1 at row 0, token 0 is out of range: ids go from 0 to 4503599627370495"
-    );
+    refused! {
+        |ids| Positions::from_ids(Tensor::from_ints(ids, &device));
+        [[0, 1], [4, -3]] =>
+            "position id -3 at row 1, token 1 is out of range: ids go from 0 to 4503599627370495",
+        [[-1]] =>
+            "position id -1 at row 0, token 0 is out of range: ids go from 0 to 4503599627370495",
+    }
     let error = Positions::from_id_rows(&[[0, 1 << 60]]).unwrap_err();
     assert!(
         matches!(error, PositionError::IdOutOfRange { id, row: 0, token: 1, .. } if id == 1 << 60)
@@ -49,14 +45,8 @@ fn ids_out_of_range_are_refused() {
     let error = Positions::from_ids(huge).unwrap_err();
     assert!(matches!(error, PositionError::IdOutOfRange { id, token: 1, .. } if id == expected));
     let error = Positions::from_id_rows(&[vec![0, 1], vec![2]]).unwrap_err();
-    assert_eq!(
-        error,
-        PositionError::Ragged {
-            row: 1,
-            expected: 2,
-            got: 1
-        }
-    );
+    let (row, expected, got) = (1, 2, 1);
+    assert_eq!(error, PositionError::Ragged { row, expected, got });
 }
 
 #[test]
@@ -67,17 +57,15 @@ fn numbers_that_are_no_times_are_refused() {
         (f64::INFINITY, "inf"),
         (past, "4503599627370496"),
     ] {
-        assert_eq!(
-            refusal(Positions::from_time_rows(&[[0.0, 1.0], [2.0, bad]])),
-            format!(
-                "time {said} at row 1, token 1 is out of range: times go from -4503599627370495 to 4503599627370495"
-            )
+        let words = format!(
+            "time {said} at row 1, token 1 is out of range: times go from -4503599627370495 to 4503599627370495"
         );
+        let times = Positions::from_time_rows(&[[0.0, 1.0], [2.0, bad]]);
+        assert_says(&refusal(times), &words);
     }
-    assert_eq!(
-        refusal(Positions::from_time_rows(&[vec![0.0, 1.0], vec![2.0]])),
-        "row 1 has 1 positions, but row 0 has 2: every row needs the same number"
-    );
+    let words = "row 1 has 1 positions, but row 0 has 2: every row needs the same number";
+    let ragged = Positions::from_time_rows(&[vec![0.0, 1.0], vec![2.0]]);
+    assert_says(&refusal(ragged), words);
 }
 
 /// Dynamic scaling asks how long an input is. The layers of a model, and queries and keys, share the answer.

@@ -183,7 +183,7 @@ mod tests {
     use burn::tensor::{DType, Distribution, FloatDType};
 
     use crate::rotary::MixedRotaryConfig;
-    use crate::testing::{distance, refusal, values};
+    use crate::testing::{assert_says, distance, refusal, values};
     use crate::{Positions, RotaryPositionalEncodingConfig, Spectrum};
 
     /// RoPE of the first columns of a head, from the same rows as our own.
@@ -347,19 +347,15 @@ mod tests {
             assert_eq!(refused(shape), alloc::format!("{table} {words}"));
         }
         for width in [0, 7, 10] {
-            assert_eq!(
-                refused([1, 5, width]),
-                alloc::format!(
-                    "the number of sines and cosines of a token must be even, and from 2 to the width of a head, 8; got {width}"
-                )
+            let words = alloc::format!(
+                "the number of sines and cosines of a token must be even, and from 2 to the width of a head, 8; got {width}"
             );
+            assert_says(&refused([1, 5, width]), &words);
         }
         let three = Positions::from_starts([1, 2, 3]);
         let x = Tensor::<4>::zeros([2, 3, 5, 8], &device);
-        assert_eq!(
-            refusal(Shaped([1, 5, 8]).try_rotate_queries(x, &three)),
-            "there are 3 starts for a batch of 2 rows"
-        );
+        let message = refusal(Shaped([1, 5, 8]).try_rotate_queries(x, &three));
+        assert_says(&message, "there are 3 starts for a batch of 2 rows");
         let empty = Tensor::<4>::zeros([2, 0, 5, 8], &device);
         let full = Tensor::<4>::zeros([2, 3, 5, 8], &device);
         let (q, k) = Shaped([1, 5, 8]).rotate(full, empty.clone(), &at);

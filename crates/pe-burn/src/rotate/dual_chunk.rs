@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     use crate::MAX_POSITION;
-    use crate::testing::refusal;
+    use crate::testing::refused;
 
     /// The distances of the paper's figure 2: true within a chunk and up to the window, at most the size of a chunk.
     #[test]
@@ -224,28 +224,19 @@ mod tests {
 
     #[test]
     fn bad_lengths_are_refused() {
-        let said = |size, window| refusal(DualChunk::new(size, window));
-        assert_eq!(
-            said(8, 8),
-            "chunk_size must be larger than local_window; got 8"
-        );
-        assert_eq!(said(8, 0), "local_window must be at least 1; got 0");
+        refused! {
+            |bad| DualChunk::new(8, bad);
+            8 => "chunk_size must be larger than local_window; got 8",
+            0 => "local_window must be at least 1; got 0",
+        }
         let chunks = DualChunk::new(usize::MAX, 1).unwrap();
         assert!(chunks.keys(usize::MAX, 2).is_err());
-        assert!(
-            chunks.queries(ChunkPart::Inter, 0, 1).is_err(),
-            "past the largest position"
-        );
+        // Past the largest position.
+        assert!(chunks.queries(ChunkPart::Inter, 0, 1).is_err());
         let device = Device::flex();
-        assert!(
-            chunks
-                .mask(ChunkPart::Intra, (0, usize::MAX), (0, 1), &device)
-                .is_err()
-        );
-        let empty = chunks
-            .mask(ChunkPart::Intra, (3, 0), (0, 5), &device)
-            .unwrap();
-        assert_eq!(empty.dims(), [0, 5]);
+        let mask = |queries, keys| chunks.mask(ChunkPart::Intra, queries, keys, &device);
+        assert!(mask((0, usize::MAX), (0, 1)).is_err());
+        assert_eq!(mask((3, 0), (0, 5)).unwrap().dims(), [0, 5]);
         assert!(chunks.keys(3, 0).is_ok());
         let chunks = DualChunk::new(24, 8).unwrap();
         assert!(chunks.keys(MAX_POSITION, 1).is_ok());

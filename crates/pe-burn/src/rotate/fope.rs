@@ -235,7 +235,7 @@ mod tests {
     use super::*;
 
     use crate::rotate::RotaryPositionalEncodingConfig;
-    use crate::testing::{distance, refusal, refused, values};
+    use crate::testing::{distance, refused, values};
 
     #[test]
     fn slow_frequencies_are_left_out() {
@@ -358,19 +358,15 @@ mod tests {
             config.clone().with_gain(f64::NAN) => "… at least 0; got NaN",
         }
         let fope = config.init(&device);
-        let said = |x: [usize; 4], positions: Positions| {
-            let x = Tensor::<4>::zeros(x, &device);
-            refusal(fope.try_rotate_queries(x, &positions))
-        };
-        let words = "the input has heads 3, but this module was built for heads 2";
-        assert_eq!(said([1, 3, 4, 16], Positions::default()), words);
-        let words = "the input has d_head 8, but this module was built for d_head 16";
-        assert_eq!(said([1, 2, 4, 8], Positions::default()), words);
-        let words = "there are 3 starts for a batch of 1 rows";
-        assert_eq!(
-            said([1, 2, 4, 16], Positions::from_starts([1, 2, 3])),
-            words
-        );
+        refused! {
+            |bad| fope.try_rotate_queries(Tensor::zeros(bad.0, &device), &bad.1);
+            ([1, 3, 4, 16], Positions::default()) =>
+                "the input has heads 3, but this module was built for heads 2",
+            ([1, 2, 4, 8], Positions::default()) =>
+                "the input has d_head 8, but this module was built for d_head 16",
+            ([1, 2, 4, 16], Positions::from_starts([1, 2, 3])) =>
+                "there are 3 starts for a batch of 1 rows",
+        }
         let empty = Tensor::<4>::zeros([1, 2, 0, 16], &device);
         let rotated = fope.rotate_queries(empty, &Positions::default());
         assert_eq!(rotated.dims(), [1, 2, 0, 16]);

@@ -174,7 +174,7 @@ mod tests {
     use burn::tensor::{DType, TensorData};
 
     use crate::positions::Grid;
-    use crate::testing::{distance, refusal, refused, values};
+    use crate::testing::{distance, refused, values};
 
     /// One axis, whose frequency is 1: a time, and a position that f32 does not have.
     #[test]
@@ -285,13 +285,12 @@ mod tests {
             MixedRotaryConfig::new(8, 2).with_base(1.0) => "base must be finite and greater than 1; got 1",
         }
         let rope = MixedRotaryConfig::new(8, 2).init(&device);
-        let ones = |heads| Tensor::<4>::ones([1, heads, 6, 8], &device);
-        assert_eq!(
-            refusal(rope.try_rotate_queries(ones(3), &Grid::image(2, 3).into())),
-            "the input has heads 3, but this module was built for heads 2"
-        );
-        let message = refusal(rope.try_rotate_queries(ones(2), &Positions::default()));
-        assert!(message.ends_with("but got positions on a line"));
+        refused! {
+            |bad| rope.try_rotate_queries(Tensor::ones([1, bad.0, 6, 8], &device), &bad.1);
+            (3, Positions::from(Grid::image(2, 3))) =>
+                "the input has heads 3, but this module was built for heads 2",
+            (2, Positions::default()) => "… but got positions on a line",
+        }
         let empty = rope.rotate_queries(
             Tensor::ones([0, 2, 6, 8], &device),
             &Grid::image(2, 3).into(),

@@ -244,31 +244,26 @@ mod tests {
 
     use crate::MAX_POSITION;
     use crate::rotate::apart_from_values;
-    use crate::testing::{refusal, refused, values};
+    use crate::testing::{refused, values};
 
     #[test]
     fn bad_input_is_refused_with_its_value_and_bound() {
         let device = Device::flex();
         let x = |d_head| Tensor::<4>::zeros([2, 3, 4, d_head], &device);
         let xpos = XPosPositionalEncodingConfig::new(8).init(&device);
-        assert!(
-            xpos.try_rotate(x(8), x(8), &Positions::from(32_692))
-                .is_ok()
-        );
-        assert_eq!(
-            refusal(xpos.try_rotate(x(8), x(8), &Positions::from(32_693))),
-            "the position must be at most 32695 for xPos in f32 with scale_base 512; got 32696"
-        );
-        let half = |positions: Positions| {
-            let x = || x(8).cast(FloatDType::F16);
-            xpos.try_rotate(x(), x(), &positions).map(|_| ())
+        let from = |start: usize, dtype| {
+            let x = x(8).cast(dtype);
+            xpos.try_rotate(x.clone(), x, &Positions::from(start))
         };
-        assert!(half(Positions::from(3_675)).is_ok());
-        let message = refusal(half(Positions::from(3_676)));
-        assert_eq!(
-            message,
-            "the position must be at most 3678 for xPos in f16 with scale_base 512; got 3679"
-        );
+        assert!(from(32_692, FloatDType::F32).is_ok());
+        assert!(from(3_675, FloatDType::F16).is_ok());
+        refused! {
+            |bad| from(bad.0, bad.1);
+            (32_693, FloatDType::F32) =>
+                "the position must be at most 32695 for xPos in f32 with scale_base 512; got 32696",
+            (3_676, FloatDType::F16) =>
+                "the position must be at most 3678 for xPos in f16 with scale_base 512; got 3679",
+        }
         // What counts is where tokens are, and not how many places a packed row has.
         let documents = (0..40_000).map(|i| i / 4).collect::<Vec<i32>>();
         let documents = Tensor::<1, burn::tensor::Int>::from_ints(documents.as_slice(), &device);

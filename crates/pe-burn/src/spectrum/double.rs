@@ -253,14 +253,9 @@ mod tests {
             let n = f64::from(n * 7);
             let (sin, cos) = Double::ONE.sin_cos_of_multiple(n);
             let (exact_sin, exact_cos) = libm::sincos(n);
-            assert!(
-                (sin - exact_sin).abs() <= 1.2e-16,
-                "sin {n}: {sin} {exact_sin}"
-            );
-            assert!(
-                (cos - exact_cos).abs() <= 1.2e-16,
-                "cos {n}: {cos} {exact_cos}"
-            );
+            for (got, exact) in [(sin, exact_sin), (cos, exact_cos)] {
+                assert!((got - exact).abs() <= 1.2e-16, "{n}: {got} {exact}");
+            }
         }
     }
 

@@ -336,7 +336,7 @@ mod tests {
 
     use alloc::string::ToString;
 
-    use crate::testing::refusal;
+    use crate::testing::{assert_says, refusal, refused};
 
     fn product(matrix: &[Vec<f64>], row: &[f64]) -> Vec<f64> {
         let dot = |line: &Vec<f64>| line.iter().zip(row).map(|(m, x)| m * x).sum();
@@ -420,32 +420,31 @@ mod tests {
         let last = 4_503_599_627_370;
         assert!(fast.similarity(last).unwrap().abs() <= 1.0);
         let error = fast.similarity(last + 1).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "offset must be at most 4503599627370, the largest distance of two positions; \
-             got 4503599627371"
-        );
+        let words = "offset must be at most 4503599627370, the largest distance of two positions; \
+                     got 4503599627371";
+        assert_says(&error.to_string(), words);
         assert_eq!(fast.shift_matrix(last + 1), Err(error));
     }
 
     #[test]
     fn bad_input_is_refused_with_its_value_and_bound() {
-        let error = |d_model, base: f64| refusal(Spectrum::new(d_model, base));
-        assert_eq!(error(0, 1e4), "d_model must be at least 1; got 0");
         for base in [1.0, 0.5, 0.0, -3.0, f64::INFINITY, f64::NAN] {
-            let expected = "base must be finite and greater than 1, so that the frequencies \
-                            base^(-2i/d_model) decrease; got ";
-            assert_eq!(error(4, base), format!("{expected}{base}"));
+            let words = format!(
+                "base must be finite and greater than 1, so that the frequencies \
+                 base^(-2i/d_model) decrease; got {base}"
+            );
+            assert_says(&refusal(Spectrum::new(4, base)), &words);
         }
-        // The last of the wavelengths 2π · base^(2i/d_model) is more than an f64 holds.
-        assert!(error(65_536, 1e308).starts_with(
-            "a frequency must be finite and above 0, as its wavelength 2π / frequency; got "
-        ));
+        refused! {
+            |result| result;
+            Spectrum::new(0, 1e4) => "d_model must be at least 1; got 0",
+            // The last of the wavelengths 2π · base^(2i/d_model) is more than an f64 holds.
+            Spectrum::new(65_536, 1e308) =>
+                "a frequency must be finite and above 0, as its wavelength 2π / frequency; got …",
+            Spectrum::new(3, 1e4).unwrap().shift_matrix(1) =>
+                "d_model must be even, since the last sine of an odd width has no cosine; got 3",
+        }
         Spectrum::new(65_536, 2.8e307).unwrap();
-        let odd = Spectrum::new(3, 1e4).unwrap().shift_matrix(1).unwrap_err();
-        let expected =
-            "d_model must be even, since the last sine of an odd width has no cosine; got 3";
-        assert_eq!(odd.to_string(), expected);
     }
 
     #[test]

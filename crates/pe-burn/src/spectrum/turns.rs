@@ -50,16 +50,10 @@ mod tests {
                     let angle = step.wrapping_mul(position as u128) as f64;
                     let angle = libm::ldexp(angle, -128);
                     let (sin, cos) = libm::sincos(angle * core::f64::consts::TAU);
-                    assert!(
-                        (sin - row[0]).abs() < 1e-12,
-                        "{base} {position}: {sin} {}",
-                        row[0]
-                    );
-                    assert!(
-                        (cos - row[1]).abs() < 1e-12,
-                        "{base} {position}: {cos} {}",
-                        row[1]
-                    );
+                    for (got, exact) in [sin, cos].iter().zip(row) {
+                        let error = (got - exact).abs();
+                        assert!(error < 1e-12, "{base} {position}: {got} {exact}");
+                    }
                 }
             }
         }

@@ -4,7 +4,7 @@ use burn::nn::attention::{MhaInput, MultiHeadAttention, MultiHeadAttentionConfig
 use burn::tensor::Distribution;
 use pe_burn::{PositionalConfig, PositionalScheme};
 
-use crate::testing::{difference, values};
+use crate::testing::{difference, refused, values};
 
 const D_MODEL: usize = 24;
 const HEADS: usize = 3;
@@ -228,32 +228,36 @@ fn a_cache_of_another_batch_is_refused() {
 }
 
 #[test]
-#[should_panic(expected = "a cache is for causal attention")]
-fn a_cache_of_an_attention_that_is_not_causal_is_refused() {
+fn bad_input_is_refused() {
     let device = Device::flex();
     let attention = AttentionConfig::new(D_MODEL, HEADS).init(&device);
-    let x = Tensor::zeros([1, 1, D_MODEL], &device);
-    attention.forward_cached(x, &scheme("none", &device), &mut Cache::default());
-}
-
-#[test]
-#[should_panic(expected = "the width of x must be d_model")]
-fn an_input_of_another_width_is_refused() {
-    let device = Device::flex();
-    let attention = AttentionConfig::new(D_MODEL, HEADS).init(&device);
-    let x = Tensor::zeros([1, 2, D_MODEL / 2], &device);
-    attention.forward(x, None, &scheme("none", &device), &Positions::default());
-}
-
-#[test]
-#[should_panic(expected = "padding must be [batch, seq]")]
-fn padding_of_another_shape_is_refused() {
-    let device = Device::flex();
-    let attention = AttentionConfig::new(D_MODEL, HEADS).init(&device);
-    let x = Tensor::zeros([2, 3, D_MODEL], &device);
+    let (none, at) = (scheme("none", &device), Positions::default());
+    let zeros = |seq, width| Tensor::<3>::zeros([2, seq, width], &device);
     let padding = Tensor::<2, Bool>::from_data([[false, false, true]], &device);
-    let none = scheme("none", &device);
-    attention.forward(x, Some(&padding), &none, &Positions::default());
+    for (said, words) in [
+        (
+            refused(|| attention.forward_cached(zeros(1, D_MODEL), &none, &mut Cache::default())),
+            "a cache is for causal attention",
+        ),
+        (
+            refused(|| attention.forward(zeros(2, D_MODEL / 2), None, &none, &at)),
+            "the width of x must be d_model",
+        ),
+        (
+            refused(|| attention.forward(zeros(3, D_MODEL), Some(&padding), &none, &at)),
+            "padding must be [batch, seq]",
+        ),
+        (
+            refused(|| {
+                AttentionConfig::new(D_MODEL, HEADS)
+                    .with_window(Some(0))
+                    .init(&device)
+            }),
+            "window is 0",
+        ),
+    ] {
+        assert!(said.contains(words), "{said}");
+    }
 }
 
 /// Its device says whether weights are dropped and which kernels run, so that it takes on the autodiff of the weights, with

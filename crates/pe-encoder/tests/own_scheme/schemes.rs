@@ -42,6 +42,12 @@ fn distances(
     Ok(queries - keys.swap_dims(2, 3))
 }
 
+/// A factor once for the first head, twice for the second, and so on, `[1, heads, 1, 1]`.
+fn by_head(factor: f32) -> Tensor<4> {
+    let factors: Vec<f32> = (1..=HEADS).map(|head| factor * head as f32).collect();
+    Tensor::<1>::from_floats(&factors[..], &Device::flex()).reshape([1, HEADS, 1, 1])
+}
+
 /// The speed of a pair in radians per position.
 fn speed(pair: usize) -> f64 {
     1e4_f64.powf(-2.0 * pair as f64 / D_HEAD as f64)
@@ -125,10 +131,7 @@ pub struct AfterSoftmax;
 
 impl WeightBias for AfterSoftmax {
     fn try_weight_bias(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError> {
-        let device = Device::flex();
-        let factors: Vec<f32> = (1..=HEADS).map(|head| 0.1 * head as f32).collect();
-        let factors = Tensor::<1>::from_floats(&factors[..], &device).reshape([1, HEADS, 1, 1]);
-        Ok(distances(queries, keys, &device)?.sin() * factors)
+        Ok(distances(queries, keys, &Device::flex())?.sin() * by_head(0.1))
     }
 }
 
@@ -150,10 +153,7 @@ pub struct Ramp;
 
 impl Bias for Ramp {
     fn try_bias(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError> {
-        let device = Device::flex();
-        let slopes: Vec<f32> = (1..=HEADS).map(|head| -0.1 * head as f32).collect();
-        let slopes = Tensor::<1>::from_floats(&slopes[..], &device).reshape([1, HEADS, 1, 1]);
-        Ok(distances(queries, keys, &device)?.abs() * slopes)
+        Ok(distances(queries, keys, &Device::flex())?.abs() * by_head(-0.1))
     }
 }
 

@@ -1,12 +1,11 @@
 //! Files that are read as their models were trained, where transformers 5.23.0 ignores a field or has another default.
 
 use alloc::format;
-use alloc::string::ToString;
 
 use pe_burn::RopeScaling;
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{message, model, rotary};
+use super::{assert_says, model, rotary, with};
 
 /// The published files have one factor of queries and keys for both lists.
 #[test]
@@ -29,8 +28,7 @@ fn phi_moe_has_the_factors_of_long_inputs_beyond_the_length_of_training() {
         }
     }
     assert_eq!(rotary.scaling.unwrap().attention_factor(), 1.25);
-    let message = message("phimoe", of(1.5));
-    assert!(message.contains("`long_mscale` 1.5"), "{message}");
+    assert_says(super::rotary("phimoe", of(1.5)), "`long_mscale` 1.5");
 }
 
 /// The fields of MiniMax-Text-01, whose page says that half of a head is rotated.
@@ -51,14 +49,12 @@ fn minimax_rotates_as_many_columns_as_its_file_says() {
 /// The fields of nomic-embed-text-v2-moe.
 #[test]
 fn nomic_bert_has_the_base_and_the_share_of_its_file() {
-    let of = |base: serde_json::Value| {
-        let mut file = json!({"model_type": "nomic_bert", "n_embd": 768, "n_head": 12, "n_layer": 12,
+    let of = |base: Value| {
+        let file = json!({"model_type": "nomic_bert", "n_embd": 768, "n_head": 12, "n_layer": 12,
             "n_positions": 2048, "rotary_emb_fraction": 1.0, "rotary_emb_interleaved": false,
             "rotary_scaling_factor": null});
-        file.as_object_mut()
-            .unwrap()
-            .append(&mut base.as_object().unwrap().clone());
-        model(file)
+        let model = model(with(file, &base));
+        model
             .rotary()
             .map(|rotary| (rotary.base, rotary.rotary_dim))
     };
@@ -71,20 +67,17 @@ fn nomic_bert_has_the_base_and_the_share_of_its_file() {
         ("rotary_emb_interleaved", json!(true)),
         ("rotary_emb_scale_base", json!(512)),
     ] {
-        let message = of(json!({field: value})).unwrap_err().to_string();
-        assert!(message.contains(&format!("`{field}`")), "{message}");
+        assert_says(of(json!({field: value})), &format!("`{field}`"));
     }
 }
 
 /// The version of a file stands outside of its groups.
 #[test]
 fn a_part_is_of_the_version_of_its_file() {
-    let of = |outer: &str, inner: serde_json::Value| {
-        let mut text =
+    let of = |outer: &str, inner: Value| {
+        let text =
             json!({"model_type": "persimmon", "hidden_size": 4096, "num_attention_heads": 64});
-        text.as_object_mut()
-            .unwrap()
-            .append(&mut inner.as_object().unwrap().clone());
+        let text = with(text, &inner);
         let file =
             json!({"model_type": "fuyu", "transformers_version": outer, "text_config": text});
         model(file).rotary().unwrap().base
@@ -105,19 +98,13 @@ fn a_part_is_of_the_version_of_its_file() {
 /// What 4.57.1 gives layers with windows, where it had other names and defaults.
 #[test]
 fn windows_of_an_older_file_have_the_base_of_its_version() {
-    let of = |model_type: &str, fields: serde_json::Value| {
-        let mut file = json!({"model_type": model_type, "head_dim": 64, "num_hidden_layers": 4});
-        file.as_object_mut()
-            .unwrap()
-            .append(&mut fields.as_object().unwrap().clone());
-        let layers = model(file).layers().unwrap();
+    let of = |model_type: &str, fields: Value| {
+        let file = json!({"model_type": model_type, "head_dim": 64, "num_hidden_layers": 4});
+        let layers = model(with(file, &fields)).layers().unwrap();
         let base_of = |i: usize| layers[i].rotary.as_ref().unwrap().base;
         [base_of(0), base_of(1), base_of(3)]
     };
-    let older = |mut fields: serde_json::Value| {
-        fields["transformers_version"] = "4.57.1".into();
-        fields
-    };
+    let older = |fields| with(fields, &json!({"transformers_version": "4.57.1"}));
     assert_eq!(of("olmo3", json!({})), [5e5; 3]);
     assert_eq!(of("olmo3", older(json!({}))), [1e4; 3]);
     let base = json!({"rope_theta": 1e6});

@@ -58,13 +58,17 @@ impl Case {
     }
 }
 
+fn file() -> File {
+    serde_json::from_str(include_str!(
+        "../../../../tests/peers/values/model_fields.json"
+    ))
+    .unwrap()
+}
+
 /// A field that a type's code reads is read as its code reads it, or the file is refused with the field's name.
 #[test]
 fn a_field_is_read_as_its_code_reads_it_or_named() {
-    let file: File = serde_json::from_str(include_str!(
-        "../../../../tests/peers/values/model_fields.json"
-    ))
-    .unwrap();
+    let file = file();
     assert_eq!(file.version, "5.23.0");
     let (mut equal, mut types, mut refused, mut wrong) = (0, 0, BTreeMap::new(), Vec::new());
     let mut as_trained = 0;
@@ -75,11 +79,8 @@ fn a_field_is_read_as_its_code_reads_it_or_named() {
             Ok(None) => {}
             Ok(Some(difference)) => wrong.push(format!("{}: {difference}", of.name)),
             Err(error) => {
-                assert!(
-                    error.to_string().contains("is not read"),
-                    "{}: {error}",
-                    of.name
-                );
+                let is_refused = error.to_string().contains("is not read");
+                assert!(is_refused, "{}: {error}", of.name);
                 continue;
             }
         }
@@ -102,11 +103,8 @@ fn a_field_is_read_as_its_code_reads_it_or_named() {
                 Ok(Some(difference)) => wrong.push(format!("{what}: {difference}")),
                 Err(error) => {
                     let error = error.to_string();
-                    if !case
-                        .names()
-                        .iter()
-                        .any(|name| error.contains(&format!("`{name}`")))
-                    {
+                    let is_named = |name: &&String| error.contains(&format!("`{name}`"));
+                    if !case.names().iter().any(is_named) {
                         wrong.push(format!("{what}: refused without its name: {error}"));
                     }
                     refused.insert(what, error);
@@ -135,10 +133,7 @@ fn a_field_is_read_as_its_code_reads_it_or_named() {
 /// A file that leaves its sizes out has those of the configuration class.
 #[test]
 fn sizes_that_are_left_out_are_those_of_the_code() {
-    let file: File = serde_json::from_str(include_str!(
-        "../../../../tests/peers/values/model_fields.json"
-    ))
-    .unwrap();
+    let file = file();
     let mut compared = 0;
     for of in file.types.iter().filter(|of| of.raises.is_none()) {
         let mut text = json!({"model_type": of.name, "vocab_size": 8});

@@ -266,6 +266,13 @@ fn does_not_rotate(schemes: &[PlacedScheme]) -> String {
     }
 }
 
+/// Why a type is not read, as its error says it.
+fn reason(error: &PositionError) -> Option<String> {
+    let error = error.to_string();
+    let (_, reason) = error.split_once("is not read: ")?;
+    Some(reason.to_string())
+}
+
 /// The table of docs/models.md.
 fn table(read: &BTreeSet<String>, others: &BTreeMap<String, String>) -> String {
     let mut lines = vec!["| `model_type` | |".to_string(), "|---|---|".to_string()];
@@ -302,9 +309,7 @@ fn model_types_of_transformers() {
                     wrong.push(format!("{name}, {}: {difference}", case.what));
                 }
                 (None, Err(error)) if case.what == "bare" => {
-                    let error = error.to_string();
-                    let reason = error.split_once("is not read: ").map(|(_, reason)| reason);
-                    let reason = reason.unwrap_or_else(|| panic!("{name}: {error}"));
+                    let reason = reason(&error).unwrap_or_else(|| panic!("{name}: {error}"));
                     others.insert(name.clone(), format!("refused: {reason}"));
                 }
                 (Some(raises), Ok(_))
@@ -319,9 +324,7 @@ fn model_types_of_transformers() {
             let text =
                 format!(r#"{{"model_type": "{name}", "num_hidden_layers": 2, "head_dim": 8}}"#);
             let error = HfConfig::from_json(&text).unwrap().layers().unwrap_err();
-            let error = error.to_string();
-            let reason = error.split_once("is not read: ").map(|(_, reason)| reason);
-            let reason = reason.unwrap_or("not compared with its own code");
+            let reason = reason(&error).unwrap_or("not compared with its own code".into());
             others.insert(name.clone(), format!("refused: {reason}"));
         }
     }
@@ -413,10 +416,8 @@ fn mutated_files_are_read_or_refused() {
         let model = HfConfig::from_json(&file.to_string()).unwrap();
         let rotary = model.rotary().and_then(|rotary| rotary.spectrum(200_000));
         if let Ok(spectrum) = rotary {
-            assert!(
-                spectrum.frequencies().iter().all(|omega| omega.is_finite()),
-                "{file}"
-            );
+            let frequencies = spectrum.frequencies();
+            assert!(frequencies.iter().all(|omega| omega.is_finite()), "{file}");
         }
         let layers = match model.layers() {
             Ok(layers) => layers,
@@ -456,9 +457,7 @@ fn an_odd_number_of_rotated_columns_is_refused() {
     ] {
         let model = HfConfig::from_json(json).unwrap();
         let error = model.init_rotary(&Device::flex()).unwrap_err().to_string();
-        assert!(
-            error.ends_with("must be even, from 2 to d_head 16; got 3"),
-            "{error}"
-        );
+        let words = "must be even, from 2 to d_head 16; got 3";
+        assert!(error.ends_with(words), "{error}");
     }
 }

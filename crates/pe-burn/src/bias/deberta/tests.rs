@@ -1,7 +1,7 @@
 use super::*;
 
 use crate::Positions;
-use crate::testing::{refusal, refused};
+use crate::testing::refused;
 
 #[test]
 fn settings_out_of_bounds_are_refused() {
@@ -56,10 +56,10 @@ fn a_row_is_in_bounds_for_every_configuration() {
             }
         }
     }
-    assert_eq!(
-        refusal(DebertaConfig::new(1 << 30, 2).try_init(&Device::flex())),
-        "1073741824 rows of width 1073741824 do not fit into memory"
-    );
+    refused! {
+        DebertaConfig::new(1 << 30, 2) =>
+            "1073741824 rows of width 1073741824 do not fit into memory",
+    }
 }
 
 #[test]
@@ -72,20 +72,15 @@ fn tables_of_other_shapes_are_refused() {
     );
     let good = || Some(Tensor::<3>::ones([2, 8, 4], &device));
     let bad = Some(Tensor::<3>::ones([2, 9, 4], &device));
-    let error = |config: &DebertaConfig, keys, queries| {
-        refusal(config.score_bias_with(keys, queries, (&x, &at), (&x, &at)))
-    };
-    assert_eq!(
-        error(&config, good(), bad),
-        "position_queries must be [2, 8, 4], which are heads, rows and d_head; got [2, 9, 4]"
-    );
-    assert_eq!(
-        error(&config, None, good()),
-        "position_keys must be [2, 8, 4], which are heads, rows and d_head; got none"
-    );
     let without = config.clone().with_content_to_position(false);
-    assert_eq!(
-        error(&without, good(), good()),
-        "position_keys must be none, for its term is off; got [2, 8, 4]"
-    );
+    // The configuration, and the tables for keys and for queries.
+    refused! {
+        |rows| rows.0.score_bias_with(rows.1, rows.2, (&x, &at), (&x, &at));
+        (&config, good(), bad) =>
+            "position_queries must be [2, 8, 4], which are heads, rows and d_head; got [2, 9, 4]",
+        (&config, None, good()) =>
+            "position_keys must be [2, 8, 4], which are heads, rows and d_head; got none",
+        (&without, good(), good()) =>
+            "position_keys must be none, for its term is off; got [2, 8, 4]",
+    }
 }

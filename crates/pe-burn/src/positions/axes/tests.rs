@@ -1,6 +1,6 @@
 use super::*;
 
-use crate::testing::refusal;
+use crate::testing::{assert_says, refusal, refused};
 
 #[test]
 fn pairs_belong_to_their_axes() {
@@ -53,107 +53,61 @@ fn pairs_belong_to_their_axes() {
     );
 }
 
-fn refused<const N: usize>(rows: [(Axes, usize, &str); N]) {
-    for (axes, width, words) in rows {
-        assert_eq!(refusal(axes.pairs(width)), words);
-    }
-}
-
 #[test]
 fn columns_that_do_not_fit_are_refused() {
-    refused([
-        (
-            Axes::of_widths([4, 4]),
-            12,
+    refused! {
+        |bad| bad.0.pairs(bad.1);
+        (Axes::of_widths([4, 4]), 12) =>
             "the sum of the columns of all axes must be 12, the number of columns that are rotated; got 8",
-        ),
-        (
-            Axes::of_widths([5, 7]),
-            12,
+        (Axes::of_widths([5, 7]), 12) =>
             "the number of columns of an axis must be even and at least 2; got 5",
-        ),
-        (
-            Axes::of_widths([12, 0]),
-            12,
+        (Axes::of_widths([12, 0]), 12) =>
             "the number of columns of an axis must be even and at least 2; got 0",
-        ),
-        (
-            Axes::new([Axis::new(0).with_columns(4), Axis::new(1)]),
-            12,
+        (Axes::new([Axis::new(0).with_columns(4), Axis::new(1)]), 12) =>
             "1 of 2 axes have a number of columns: give it for all of them or for none",
-        ),
-        (
-            Axes::HEIGHT_WIDTH.with_unturned(3),
-            12,
+        (Axes::HEIGHT_WIDTH.with_unturned(3), 12) =>
             "the number of columns left unturned must be even, and less than the number of rotated columns; got 3",
-        ),
-        (
-            Axes::FRAMES_HEIGHT_WIDTH.with_unturned(2),
-            66,
+        (Axes::FRAMES_HEIGHT_WIDTH.with_unturned(2), 66) =>
             "rotary_dim without the columns left unturned must be a multiple of 6, so that each of 3 axes has the same number of pairs; got 64",
-        ),
-    ]);
+    }
 }
 
 #[test]
 fn coordinates_and_owners_that_do_not_fit_are_refused() {
     let given = |owners: &[usize]| Axes::HEIGHT_WIDTH.with_order(PairOrder::Given(owners.to_vec()));
-    refused([
-        (
-            Axes::new([Axis::new(0), Axis::new(2)]),
-            12,
+    refused! {
+        |bad| bad.0.pairs(bad.1);
+        (Axes::new([Axis::new(0), Axis::new(2)]), 12) =>
             "the coordinate of axis 1 must be each of 0 to 1 once; got 2",
-        ),
-        (
-            Axes::new([Axis::new(1), Axis::new(1)]),
-            12,
+        (Axes::new([Axis::new(1), Axis::new(1)]), 12) =>
             "the coordinate of axis 1 must be each of 0 to 1 once; got 1",
-        ),
-        (
-            Axes::new([]),
-            12,
-            "the number of axes must be at least 1; got 0",
-        ),
-        (
-            given(&[0, 1]),
-            12,
+        (Axes::new([]), 12) => "the number of axes must be at least 1; got 0",
+        (given(&[0, 1]), 12) =>
             "the number of pairs that are given an axis must be half of 12, the number of columns that are rotated; got 2",
-        ),
-        (
-            given(&[0, 2]),
-            4,
-            "the axis of a pair must be at most 1, for 2 axes; got 2",
-        ),
-        (
-            given(&[0, 0]),
-            4,
+        (given(&[0, 2]), 4) => "the axis of a pair must be at most 1, for 2 axes; got 2",
+        (given(&[0, 0]), 4) =>
             "the number of columns whose pairs are given axis 1 must be at least 2; got 0",
-        ),
-    ]);
+    }
 }
 
 #[test]
 fn scales_and_bases_of_axes_that_do_not_fit_are_refused() {
-    let begins = |axes: Axes, words| {
-        let said = refusal(axes.pairs(12));
-        assert!(said.starts_with(words), "{said}");
-    };
     for scale in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let axes = Axes::new([Axis::new(0).with_scale(scale)]);
-        begins(axes, "the scale of an axis must be finite and above 0");
+        let words = "the scale of an axis must be finite and above 0; …";
+        assert_says(&refusal(axes.pairs(12)), words);
     }
-    for (axes, words) in [
+    for (axis, words) in [
         (
-            Axes::new([Axis::new(0).with_scale(2.0), Axis::new(1)]),
-            "an axis cannot have a scale where",
+            Axis::new(0).with_scale(2.0),
+            "an axis cannot have a scale where …",
         ),
-        (
-            Axes::new([Axis::new(0).with_base(100.0)]),
-            "an axis can have a base",
-        ),
+        (Axis::new(0).with_base(100.0), "an axis can have a base …"),
     ] {
+        let axes = Axes::new([axis, Axis::new(1)]);
         assert!(axes.pairs(12).is_ok());
-        begins(axes.with_frequencies(AxisFrequencies::Line), words);
+        let on_a_line = axes.with_frequencies(AxisFrequencies::Line);
+        assert_says(&refusal(on_a_line.pairs(12)), words);
     }
 }
 
@@ -172,14 +126,10 @@ fn data_are_names_and_objects() {
     .with_unturned(2);
     let json = serde_json::to_string(&axes).unwrap();
     assert_eq!(serde_json::from_str::<Axes>(&json).unwrap(), axes);
-    let message = refusal(serde_json::from_str::<Axes>("\"width\""));
-    assert!(
-            message.starts_with(
-                "there are no axes named \"width\"; there are: height_width, width_height, frames_height_width"
-            ),
-            "{message}"
-        );
-    let json = r#"{"axes": [{"coordinate": 0, "colums": 4}]}"#;
-    let message = refusal(serde_json::from_str::<Axes>(json));
-    assert!(message.contains("colums"), "{message}");
+    refused! {
+        |json| serde_json::from_str::<Axes>(json);
+        "\"width\"" =>
+            "there are no axes named \"width\"; there are: height_width, width_height, frames_height_width …",
+        r#"{"axes": [{"coordinate": 0, "colums": 4}]}"# => "… `colums` …",
+    }
 }

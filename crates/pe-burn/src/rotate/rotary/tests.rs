@@ -50,20 +50,13 @@ fn a_call_does_not_change_the_frequencies_of_the_next() {
         let positions = Positions::default();
         let before = rope.rotate_queries(short.clone(), &positions);
         let far = rope.rotate_queries(long.clone(), &positions);
-        assert_eq!(
-            distance(
-                before.clone(),
-                rope.rotate_queries(short.clone(), &positions)
-            ),
-            0.0
-        );
+        let after = rope.rotate_queries(short.clone(), &positions);
+        assert_eq!(distance(before.clone(), after), 0.0);
 
         let plain = config.init(&device).rotate_queries(short, &positions);
         let sharpened = before.div_scalar(scaling.attention_factor());
-        assert!(
-            distance(sharpened, plain) < 1e-6,
-            "the trained length is as trained"
-        );
+        // The trained length is as trained.
+        assert!(distance(sharpened, plain) < 1e-6);
         let spectrum = rope.config().spectrum(17).unwrap();
         let trained = rope.config().spectrum(16).unwrap();
         assert_ne!(spectrum.frequencies(), trained.frequencies());
@@ -92,7 +85,6 @@ fn a_call_does_not_change_the_frequencies_of_the_next() {
 #[test]
 fn a_bad_configuration_is_refused_with_its_value_and_bound() {
     let config = RotaryPositionalEncodingConfig::new(8);
-    let longrope = |short_factor| Longrope::new(short_factor, vec![1.0; 4], 16, 1.0);
     refused! {
         RotaryPositionalEncodingConfig::new(7) =>
             "rotary_dim (d_head, unless it is set) must be even, from 2 to d_head 7; got 7",
@@ -104,14 +96,6 @@ fn a_bad_configuration_is_refused_with_its_value_and_bound() {
         config.clone().with_base(1.0) => "… decrease; got 1",
         config.clone().with_scaling(Linear::new(-0.5)) =>
             "factor must be finite and above 0; got -0.5",
-        config.clone().with_scaling(Linear::new(f64::NAN)) => "… got NaN",
-        config.clone().with_scaling(longrope(vec![1.0; 3])) =>
-            "the number of entries of short_factor must be 4, one per frequency; got 3",
-        config.clone().with_scaling(longrope(vec![1.0, 1.0, 0.0, 1.0])) =>
-            "every entry of short_factor must be above 0 and finite; got 0",
-        config.clone().with_scaling(Longrope { factor: None, ..longrope(vec![1.0; 4]) }) =>
-            "longrope needs a factor, which is max_position_embeddings / \
-             original_max_position_embeddings, or an attention_factor",
         RotaryPositionalEncodingConfig::new(2).with_scaling(Ntk::new(2.0)) =>
             "… since the exponent d/(d - 2) has to exist; got 2",
     }
@@ -122,33 +106,20 @@ fn bad_input_is_refused_with_its_value_and_bound() {
     let device = Device::flex();
     let rope = RotaryPositionalEncodingConfig::new(8).init(&device);
     let x = |d_head| Tensor::<4>::zeros([2, 3, 4, d_head], &device);
-    for (input, positions, words) in [
-        (
-            x(6),
-            Positions::default(),
+    refused! {
+        |bad| {
+            let (input, positions) = bad;
+            let turned = rope.try_rotate_queries(input.clone(), &positions);
+            let error = rope.invert(input, &positions).unwrap_err();
+            turned.inspect_err(|turned| assert_eq!(*turned, error))
+        };
+        (x(6), Positions::default()) =>
             "the input has d_head 6, but this module was built for d_head 8",
-        ),
-        (
-            x(8),
-            Positions::from_starts([1, 2, 3]),
-            "there are 3 starts for a batch of 2 rows",
-        ),
-        (
-            x(8),
-            Positions::from_id_rows(&[[1, 2]]).unwrap(),
+        (x(8), Positions::from_starts([1, 2, 3])) => "there are 3 starts for a batch of 2 rows",
+        (x(8), Positions::from_id_rows(&[[1, 2]]).unwrap()) =>
             "the tensor of position ids has shape [1, 2], but the input needs [2, 4]",
-        ),
-        (
-            x(8),
-            Positions::from(MAX_POSITION - 2),
+        (x(8), Positions::from(MAX_POSITION - 2)) =>
             "start 4503599627370493 + seq 4 goes past the largest position, 4503599627370495",
-        ),
-    ] {
-        let error = rope
-            .try_rotate_queries(input.clone(), &positions)
-            .unwrap_err();
-        assert_eq!(error.to_string(), words);
-        assert_eq!(rope.invert(input, &positions).unwrap_err(), error);
     }
 }
 

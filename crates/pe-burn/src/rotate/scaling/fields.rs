@@ -265,7 +265,7 @@ mod tests {
 
     use serde::de::value::MapDeserializer;
 
-    use crate::testing::refused;
+    use crate::testing::{assert_says, refused};
 
     fn fields(json: &str) -> Fields {
         serde_json::from_str(json).unwrap()
@@ -340,9 +340,6 @@ mod tests {
     #[test]
     fn the_original_length_says_where_else_it_may_be() {
         let message = Fields::default().length(ORIGINAL).unwrap_err();
-        assert!(
-            message.contains("only as max_position_embeddings"),
-            "{message}"
-        );
+        assert_says(&message, "… only as max_position_embeddings …");
     }
 }

@@ -3,7 +3,7 @@ use super::*;
 use crate::MAX_POSITION;
 
 use crate::Formula;
-use crate::testing::refusal;
+use crate::testing::{assert_says, refusal};
 
 /// Enough rows for several threads and for large pages; sines or cosines first, in both layouts,
 /// with an even and an odd width, and with an offset.
@@ -54,14 +54,10 @@ fn a_row_has_the_same_bits_wherever_the_run_starts() {
     for base in [1e2, 1e4, 1e8] {
         let spectrum = Spectrum::new(128, base).unwrap();
         let whole: Vec<f32> = spectrum.rows(0..2_200).unwrap();
-        assert_eq!(
-            spectrum.rows::<f32>(50..100).unwrap(),
-            whole[50 * 128..100 * 128]
-        );
-        assert_eq!(
-            spectrum.rows::<f32>(1_023..1_026).unwrap(),
-            whole[1_023 * 128..1_026 * 128]
-        );
+        for (start, end) in [(50, 100), (1_023, 1_026)] {
+            let part: Vec<f32> = spectrum.rows(start..end).unwrap();
+            assert_eq!(part, whole[start * 128..end * 128]);
+        }
         let positions = [2_199, 0, 31, 32, 31, 1_024, 1_500];
         let picked: Vec<f32> = spectrum.rows_at(&positions).unwrap();
         for (row, p) in picked.chunks(128).zip(positions) {
@@ -90,15 +86,9 @@ fn layouts_are_permutations_of_each_other() {
 fn the_ends_of_the_range() {
     let spectrum = Spectrum::new(6, 1e4).unwrap();
     assert!(spectrum.rows::<f32>(7..7).unwrap().is_empty());
-    assert_eq!(
-        spectrum
-            .rows::<f64>(MAX_POSITION..MAX_POSITION + 1)
-            .unwrap()
-            .len(),
-        6
-    );
-    assert_eq!(
-        refusal(spectrum.rows::<f32>(MAX_POSITION..MAX_POSITION + 2)),
-        "start 4503599627370495 + seq 2 goes past the largest position, 4503599627370495"
-    );
+    let last: Vec<f64> = spectrum.rows(MAX_POSITION..MAX_POSITION + 1).unwrap();
+    assert_eq!(last.len(), 6);
+    let beyond = spectrum.rows::<f32>(MAX_POSITION..MAX_POSITION + 2);
+    let words = "start 4503599627370495 + seq 2 goes past the largest position, 4503599627370495";
+    assert_says(&refusal(beyond), words);
 }
