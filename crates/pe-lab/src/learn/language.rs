@@ -11,7 +11,7 @@ use super::model::Model;
 use crate::ask::{Lengths, Scheme, TestScaling};
 use crate::error::LabError;
 use crate::rng::{HostRng, RngExt, generator};
-use crate::task::{Answer, Language, Readout, Sample, Score, Task};
+use crate::task::{Answer, NextToken, Readout, Sample, Score, Task};
 
 /// A sliding window moves by this part of the training length.
 const STRIDE: usize = 8;
@@ -89,7 +89,7 @@ pub fn evaluate_language(
 }
 
 /// The largest stride that divides what is scored and is at most an eighth of the training length.
-fn stride(language: &dyn Language) -> usize {
+fn stride(language: &NextToken) -> usize {
     let most = (language.train_length() / STRIDE).max(1);
     let divides = |stride: &usize| language.scored().is_multiple_of(*stride);
     (1..=most).rev().find(divides).unwrap_or(1)
@@ -98,7 +98,7 @@ fn stride(language: &dyn Language) -> usize {
 fn sliding(
     model: &Model,
     task: &dyn Task,
-    language: &dyn Language,
+    language: &NextToken,
     device: &Device,
 ) -> Result<Sliding, LabError> {
     let stride = stride(language);
@@ -153,7 +153,7 @@ fn scaled(
 
 /// Continues the prompt of a task. What is written becomes longer than the training length: how a model goes on
 /// there is a part of what its scheme does.
-fn write(model: &Model, language: &dyn Language, device: &Device) -> Result<Written, LabError> {
+fn write(model: &Model, language: &NextToken, device: &Device) -> Result<Written, LabError> {
     let prompt = language.prompt();
     let mut rng = generator("text written", 0, 0);
     // A learned table ends at the longest tested length.
