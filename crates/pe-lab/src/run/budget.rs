@@ -114,9 +114,8 @@ impl Budget {
         open: Open,
         jobs: impl Fn(usize) -> usize,
     ) -> Result<Fitting, LabError> {
-        let full = Open::Seeds == open || Open::Both == open;
         let most_seeds = (FEWEST_SEEDS as u64..=MOST_SEEDS).rev();
-        let seeds: Vec<Vec<u64>> = match full {
+        let seeds: Vec<Vec<u64>> = match open != Open::Steps {
             true => most_seeds.map(|count| (1..=count).collect()).collect(),
             false => vec![spec.seeds.clone()],
         };
