@@ -82,7 +82,7 @@ pub fn evaluate_language(
     };
     Ok(Some(LanguageScores {
         scored: language.scored(),
-        sliding: sliding(model, task, language, device)?,
+        sliding: sliding(model, language, device)?,
         scaled: scaled(model, task, scalings, device)?,
         written: write(model, language, device)?,
     }))
@@ -95,15 +95,10 @@ fn stride(language: &NextToken) -> usize {
     (1..=most).rev().find(divides).unwrap_or(1)
 }
 
-fn sliding(
-    model: &Model,
-    task: &dyn Task,
-    language: &NextToken,
-    device: &Device,
-) -> Result<Sliding, LabError> {
+fn sliding(model: &Model, language: &NextToken, device: &Device) -> Result<Sliding, LabError> {
     let stride = stride(language);
     let windows = language.sliding(stride);
-    let score = mean_over_draws(model, task, language.train_length(), &windows, device)?;
+    let score = mean_over_draws(model, language, language.train_length(), &windows, device)?;
     Ok(Sliding { stride, score })
 }
 
@@ -209,7 +204,7 @@ mod tests {
             let (slid, plain) = (slid.value(), scores[0].score.value());
             assert!((slid - plain).abs() < 1e-6, "{scheme}: {slid}, {plain}");
             // With another stride the tokens have other contexts.
-            let finer = sliding(&model, &task, &task, &device).unwrap();
+            let finer = sliding(&model, &task, &device).unwrap();
             assert_eq!(finer.stride, 2);
             assert!((finer.score.value() - plain).abs() > 1e-6, "{scheme}");
             // Only the last answers are scored, and all are in the curve.
