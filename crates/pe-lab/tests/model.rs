@@ -9,12 +9,12 @@ use burn::module::Module;
 use burn::tensor::{DType, Device};
 use pe_lab::ask::{ModelSpec, Scheme};
 use pe_lab::learn::{Model, parameter_bits};
-use pe_lab::task::{Digits, Reverse};
+use pe_lab::task::{Digits, Reverse, Shift3, Task};
 
-fn init(scheme: &str, seed: u64) -> Model {
+fn init(task: &dyn Task, scheme: &str, seed: u64) -> Model {
     let device = Device::flex().autodiff();
     let scheme = Scheme::by_name(scheme, &ModelSpec::default(), 82).unwrap();
-    Model::init(&ModelSpec::default(), &Reverse, &scheme, seed, &device).unwrap()
+    Model::init(&ModelSpec::default(), task, &scheme, seed, &device).unwrap()
 }
 
 /// The bits of every parameter: of the token embeddings, which are one tensor, of the scheme, and of
@@ -28,15 +28,15 @@ fn parts(model: &Model, after: usize) -> [Vec<Vec<u32>>; 3] {
 
 #[test]
 fn shared_weights_are_bit_equal_between_schemes_at_one_seed_and_differ_at_another() {
-    let none = init("none", 1);
+    let none = init(&Reverse, "none", 1);
     let after = parameter_bits(&none).len() - 1;
     let [tokens, scheme, rest] = parts(&none, after);
     assert!(scheme.is_empty());
     for name in Scheme::names_for(&Digits, &ModelSpec::default()) {
-        let [of_tokens, _, of_rest] = parts(&init(name, 1), after);
+        let [of_tokens, _, of_rest] = parts(&init(&Reverse, name, 1), after);
         assert!(of_tokens == tokens && of_rest == rest, "{name}");
     }
-    let [other_tokens, _, other_rest] = parts(&init("none", 2), after);
+    let [other_tokens, _, other_rest] = parts(&init(&Reverse, "none", 2), after);
     assert_ne!(tokens, other_tokens);
     // The last two tensors are the readout's weight and its bias.
     let (encoder, readout) = rest.split_at(after - 2);
@@ -45,13 +45,16 @@ fn shared_weights_are_bit_equal_between_schemes_at_one_seed_and_differ_at_anothe
     assert_ne!(readout, other_readout);
     let drawn: usize = tokens.iter().chain(&rest).map(Vec::len).sum();
     assert_eq!(drawn, none.num_params());
+    // Another task has the same vocabulary and the same number of classes, and weights of its own.
+    let [of_task, _, rest_of_task] = parts(&init(&Shift3, "none", 1), after);
+    assert_ne!([&of_task, &rest_of_task], [&tokens, &rest]);
 }
 
 #[test]
 fn a_learned_table_has_a_seed_of_its_own() {
-    let after = parameter_bits(&init("none", 1)).len() - 1;
+    let after = parameter_bits(&init(&Reverse, "none", 1)).len() - 1;
     let table = |seed| {
-        let [_, table, _] = parts(&init("learned", seed), after);
+        let [_, table, _] = parts(&init(&Reverse, "learned", seed), after);
         assert_eq!(table.iter().map(Vec::len).sum::<usize>(), 82 * 64);
         table
     };

@@ -135,16 +135,11 @@ impl Debug for TaskEntry {
 type InitNetwork = fn(&EncoderConfig, &Device) -> Result<Erased<dyn Network>, String>;
 
 /// A network that a study can name.
+#[derive(Debug)]
 pub(super) struct NetworkEntry {
     pub name: String,
     pub about: String,
     pub init: InitNetwork,
-}
-
-impl Debug for NetworkEntry {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name)
-    }
 }
 
 impl Lab {

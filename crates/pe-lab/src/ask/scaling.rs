@@ -245,6 +245,7 @@ impl fmt::Display for TestScaling {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::testing::{Says, rows};
 
     #[test]
     fn every_scaling_of_the_library_has_a_name_or_a_reason() {
@@ -267,8 +268,8 @@ mod tests {
         for name in SCALINGS {
             lengths.scaling(name).unwrap();
         }
-        let said = lengths.scaling("longrope").unwrap_err();
-        assert!(said.contains("linear, ntk") && said.contains("searched for one model"));
+        let error = lengths.scaling("longrope").unwrap_err();
+        error.says_all(&["linear, ntk", "searched for one model"]);
     }
 
     #[test]
@@ -293,20 +294,18 @@ mod tests {
         let json = serde_json::to_string(&given).unwrap();
         assert_eq!(json, r#""yarn(factor=2,original=32)""#);
         assert_eq!(serde_json::from_str::<TestScaling>(&json).unwrap(), given);
-        for (text, words) in [
-            ("yarm", "one of linear, ntk, dynamic, yarn, llama3"),
-            ("longrope", "searched for one model"),
-            (
-                "yarn(factor=0.5)",
-                "`factor` of the scaling yarn(factor=0.5) is 0.5",
-            ),
-            ("yarn(factor=high)", "`high`, which is no number"),
-            ("ntk(original=64)", "no original length"),
-            ("yarn(original=1)", "a whole number from 2 on"),
-            ("yarn(turns=3)", "it has: factor, original"),
-        ] {
-            let said = of(text).unwrap_err().to_string();
-            assert!(said.contains(words), "{text}: {said}");
+        for [text, words] in rows(
+            "
+            yarm              | one of linear, ntk, dynamic, yarn, llama3
+            longrope          | searched for one model
+            yarn(factor=0.5)  | `factor` of the scaling yarn(factor=0.5) is 0.5
+            yarn(factor=high) | `high`, which is no number
+            ntk(original=64)  | no original length
+            yarn(original=1)  | a whole number from 2 on
+            yarn(turns=3)     | it has: factor, original
+            ",
+        ) {
+            of(text).unwrap_err().says(words);
         }
     }
 }

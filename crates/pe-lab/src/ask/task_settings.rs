@@ -95,7 +95,7 @@ fn text_of(length: usize) -> Result<Arc<dyn Task>, LabError> {
 mod tests {
     use super::super::Tasks;
     use super::*;
-    use crate::data::testing::rows;
+    use crate::data::testing::{Says, rows};
     use crate::task::text_name;
 
     fn name(text: &str) -> Result<String, String> {
@@ -116,24 +116,17 @@ mod tests {
         ] {
             assert_eq!(name(text).unwrap(), of_64, "{text}");
         }
-        for (text, full) in [
-            (
-                "mqar(tokens=128)",
-                "mqar(tokens=128,pairs=8,vocabulary=8192)",
-            ),
-            ("mqar(tokens=4)", "mqar(tokens=4,pairs=1,vocabulary=8192)"),
-            (
-                "mqar(tokens=256,pairs=16)(causal)",
-                "mqar(tokens=256,pairs=16,vocabulary=8192)(causal)",
-            ),
-            ("mqar(others=symbols)", of_64),
-            (
-                "mqar( others = blanks )",
-                "mqar(tokens=64,pairs=4,vocabulary=8192,others=blanks)",
-            ),
-            ("text(train_length=64)", "text"),
-            ("text( train_length = 8 )", "text(train_length=8)"),
-        ] {
+        for [text, full] in rows(
+            "
+            mqar(tokens=128)                  | mqar(tokens=128,pairs=8,vocabulary=8192)
+            mqar(tokens=4)                    | mqar(tokens=4,pairs=1,vocabulary=8192)
+            mqar(tokens=256,pairs=16)(causal) | mqar(tokens=256,pairs=16,vocabulary=8192)(causal)
+            mqar(others=symbols)              | mqar(tokens=64,pairs=4,vocabulary=8192)
+            mqar( others = blanks )           | mqar(tokens=64,pairs=4,vocabulary=8192,others=blanks)
+            text(train_length=64)             | text
+            text( train_length = 8 )          | text(train_length=8)
+            ",
+        ) {
             assert_eq!(name(text).unwrap(), full, "{text}");
             assert_eq!(name(full).unwrap(), full);
         }
@@ -165,10 +158,7 @@ mod tests {
             text(train_length=x)      | `train_length` of the task text is x
             ",
         ) {
-            let said = name(text).unwrap_err();
-            for word in words.split(" … ") {
-                assert!(said.contains(word), "{text}: {said}");
-            }
+            name(text).unwrap_err().says(words);
         }
     }
 

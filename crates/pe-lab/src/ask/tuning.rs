@@ -124,6 +124,7 @@ pub fn rates_in_words(rates: &[f64]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::testing::Says;
 
     fn around(count: usize, seeds: &[u64]) -> Result<Tuned, LabError> {
         Tuned::around(&Recipe::default(), count, seeds)
@@ -145,16 +146,15 @@ mod tests {
 
     #[test]
     fn what_cannot_be_tuned_is_said() {
-        let said = |count, seeds: &[u64]| around(count, seeds).unwrap_err().to_string();
-        assert!(said(1, &[1]).contains("from 2 to 9"));
-        assert!(said(10, &[1]).contains("10 learning rates"));
-        assert!(said(3, &[100, 101]).contains("the seed 101"));
+        around(1, &[1]).unwrap_err().says("from 2 to 9");
+        around(10, &[1]).unwrap_err().says("10 learning rates");
+        around(3, &[100, 101]).unwrap_err().says("the seed 101");
         let high = Recipe {
             learning_rate: 0.6,
             ..Recipe::default()
         };
-        let message = Tuned::around(&high, 3, &[1]).unwrap_err().to_string();
-        assert!(message.contains("learning_rate is 1.2"), "{message}");
+        let error = Tuned::around(&high, 3, &[1]).unwrap_err();
+        error.says("learning_rate is 1.2");
     }
 
     #[test]
@@ -174,10 +174,7 @@ mod tests {
             (tuned.chosen_for("a", "x").unwrap().rate, tuned.chosen.len()),
             (tuned.rates[0], 2)
         );
-        let message = tuned
-            .choose("a", "z", vec![None; 3])
-            .unwrap_err()
-            .to_string();
-        assert!(message.contains("trained z on a"), "{message}");
+        let error = tuned.choose("a", "z", vec![None; 3]).unwrap_err();
+        error.says("trained z on a");
     }
 }

@@ -111,7 +111,7 @@ pub use series::co2;
 pub use spec::{DataSpec, FileSpec, Known, Source, digest, digest_of};
 pub use task::{DataTask, is_own};
 
-use crate::task::{Language, NextToken, Sample, Task};
+use crate::task::{NextToken, Sample, Task};
 
 use error::{Problem, of, refuse};
 use folds::labelled;

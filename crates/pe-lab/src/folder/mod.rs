@@ -44,7 +44,6 @@ pub use seal::{read_sealed, write_sealed};
 pub use write::{
     create, is_there, make_folder, make_named_folder, names, of_digest, read_bounded, read_json,
     remove, remove_all, remove_unfinished, rename, write_by, write_csv, write_json, write_whole,
-    write_with_mode,
 };
 
 use crate::data::{DataSpec, FileSpec};

@@ -192,19 +192,11 @@ pub fn write_csv<T: Serialize>(
 ///
 /// [`LabError::File`] when the folder cannot be written.
 pub fn write_whole(file: &Entry, bytes: &[u8]) -> Result<(), LabError> {
-    write_with_mode(file, bytes, 0o666)
+    write_by(file, 0o666, |out| out.write_all(bytes))
 }
 
-/// As [`write_whole`], with the permissions of a new file on Unix, less those that the process does not give.
-///
-/// # Errors
-///
-/// [`LabError::File`] when the folder cannot be written.
-pub fn write_with_mode(file: &Entry, bytes: &[u8], mode: u32) -> Result<(), LabError> {
-    write_by(file, mode, |out| out.write_all(bytes))
-}
-
-/// The same of a file that `fill` writes, which may be larger than the memory.
+/// The same of a file that `fill` writes, which may be larger than the memory. `mode` is its permissions on Unix, less
+/// those that the process does not give.
 ///
 /// # Errors
 ///

@@ -103,37 +103,27 @@ impl TensorBatch {
             let padded = samples
                 .iter()
                 .flat_map(|sample| (0..seq).map(|position| position >= sample.input.len()));
-            Tensor::from_data(
-                TensorData::new(padded.collect::<Vec<_>>(), [rows, seq]),
-                device,
-            )
+            let padded = TensorData::new(padded.collect::<Vec<_>>(), [rows, seq]);
+            Tensor::from_data(padded, device)
         });
-        let targets = samples
-            .iter()
-            .flat_map(|s| &s.answers)
-            .map(|a| a.class as i32);
+        let answers = samples.iter().flat_map(|sample| &sample.answers);
+        let targets = answers.map(|answer| answer.class as i32);
         let read = samples.iter().enumerate().flat_map(|(row, sample)| {
             sample
                 .answers
                 .iter()
                 .map(move |answer| (row * seq + answer.position) as i32)
         });
-        let line = |values: Vec<i32>| {
-            let length = values.len();
-            Tensor::from_data(TensorData::new(values, [length]), device)
-        };
+        let line = |values: Vec<i32>| Tensor::from_data(values.as_slice(), device);
+        let numbers = samples.iter().flat_map(|sample| &sample.numbers);
+        let numbers: Vec<f32> = numbers.copied().collect();
         Self {
             input: InputTensor::new(samples, seq, device),
             padding,
             positions: Positions::default(),
             read: (readout == Readout::PerToken).then(|| line(read.collect())),
             targets: line(targets.collect()),
-            numbers: {
-                let numbers = samples.iter().flat_map(|sample| &sample.numbers);
-                let numbers: Vec<f32> = numbers.copied().collect();
-                let count = numbers.len();
-                (count > 0).then(|| Tensor::from_data(TensorData::new(numbers, [count]), device))
-            },
+            numbers: (!numbers.is_empty()).then(|| Tensor::from_data(numbers.as_slice(), device)),
             dropout_seed: None,
         }
     }

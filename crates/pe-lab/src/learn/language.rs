@@ -11,7 +11,7 @@ use super::model::Model;
 use crate::ask::{Lengths, Scheme, TestScaling};
 use crate::error::LabError;
 use crate::rng::{HostRng, RngExt, generator};
-use crate::task::{Answer, Language, Readout, Sample, Score, Task};
+use crate::task::{Answer, NextToken, Readout, Sample, Score, Task};
 
 /// A sliding window moves by this part of the training length.
 const STRIDE: usize = 8;
@@ -82,28 +82,23 @@ pub fn evaluate_language(
     };
     Ok(Some(LanguageScores {
         scored: language.scored(),
-        sliding: sliding(model, task, language, device)?,
+        sliding: sliding(model, language, device)?,
         scaled: scaled(model, task, scalings, device)?,
         written: write(model, language, device)?,
     }))
 }
 
 /// The largest stride that divides what is scored and is at most an eighth of the training length.
-fn stride(language: &dyn Language) -> usize {
+fn stride(language: &NextToken) -> usize {
     let most = (language.train_length() / STRIDE).max(1);
     let divides = |stride: &usize| language.scored().is_multiple_of(*stride);
     (1..=most).rev().find(divides).unwrap_or(1)
 }
 
-fn sliding(
-    model: &Model,
-    task: &dyn Task,
-    language: &dyn Language,
-    device: &Device,
-) -> Result<Sliding, LabError> {
+fn sliding(model: &Model, language: &NextToken, device: &Device) -> Result<Sliding, LabError> {
     let stride = stride(language);
     let windows = language.sliding(stride);
-    let score = mean_over_draws(model, task, language.train_length(), &windows, device)?;
+    let score = mean_over_draws(model, language, language.train_length(), &windows, device)?;
     Ok(Sliding { stride, score })
 }
 
@@ -153,7 +148,7 @@ fn scaled(
 
 /// Continues the prompt of a task. What is written becomes longer than the training length: how a model goes on
 /// there is a part of what its scheme does.
-fn write(model: &Model, language: &dyn Language, device: &Device) -> Result<Written, LabError> {
+fn write(model: &Model, language: &NextToken, device: &Device) -> Result<Written, LabError> {
     let prompt = language.prompt();
     let mut rng = generator("text written", 0, 0);
     // A learned table ends at the longest tested length.
@@ -209,7 +204,7 @@ mod tests {
             let (slid, plain) = (slid.value(), scores[0].score.value());
             assert!((slid - plain).abs() < 1e-6, "{scheme}: {slid}, {plain}");
             // With another stride the tokens have other contexts.
-            let finer = sliding(&model, &task, &task, &device).unwrap();
+            let finer = sliding(&model, &task, &device).unwrap();
             assert_eq!(finer.stride, 2);
             assert!((finer.score.value() - plain).abs() > 1e-6, "{scheme}");
             // Only the last answers are scored, and all are in the curve.

@@ -34,16 +34,12 @@ pub(super) fn schedule(recipe: &Recipe, steps: usize) -> Result<ModuleLrSchedule
 mod tests {
     use super::*;
 
-    fn rates(steps: usize) -> Vec<f64> {
-        rates_of(Schedule::Cosine, steps)
-    }
-
-    fn rates_of(of: Schedule, steps: usize) -> Vec<f64> {
+    fn rates(schedule: Schedule, steps: usize) -> Vec<f64> {
         let recipe = Recipe {
-            schedule: of,
+            schedule,
             ..Recipe::default()
         };
-        let mut schedule = schedule(&recipe, steps).unwrap();
+        let mut schedule = super::schedule(&recipe, steps).unwrap();
         (0..steps).map(|_| schedule.step().base()).collect()
     }
 
@@ -51,7 +47,7 @@ mod tests {
     fn after_the_warm_up_it_falls_linearly_or_stays() {
         let peak = Recipe::default().learning_rate;
         let [cosine, linear, constant] =
-            [Schedule::Cosine, Schedule::Linear, Schedule::Constant].map(|of| rates_of(of, 1000));
+            [Schedule::Cosine, Schedule::Linear, Schedule::Constant].map(|of| rates(of, 1000));
         assert!(cosine[..99] == linear[..99] && cosine[..99] == constant[..99]);
         let is_peak = |rate: &f64| (rate - peak).abs() < 1e-12;
         assert!(constant[100..].iter().all(is_peak));
@@ -64,7 +60,7 @@ mod tests {
 
     #[test]
     fn the_rate_rises_to_its_peak_and_falls_to_a_hundredth() {
-        let rates = rates(1000);
+        let rates = rates(Schedule::Cosine, 1000);
         let peak = Recipe::default().learning_rate;
         assert!(rates[0] < peak / 50.0);
         assert!((rates[99] - peak).abs() < peak * 0.02, "{}", rates[99]);
@@ -77,7 +73,8 @@ mod tests {
     #[test]
     fn short_runs_have_a_schedule_too() {
         for steps in 1..5 {
-            assert!(rates(steps).iter().all(|rate| *rate > 0.0), "{steps} steps");
+            let rates = rates(Schedule::Cosine, steps);
+            assert!(rates.iter().all(|rate| *rate > 0.0), "{steps} steps");
         }
     }
 }

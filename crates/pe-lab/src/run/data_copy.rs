@@ -2,15 +2,13 @@
 //! outside of the folder.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Seek};
+use std::io::{self, ErrorKind, Seek, Write};
 use std::path::{Component, Path, PathBuf};
 
 use crate::ask::Tasks;
 use crate::data::{self, DataSpec, Known, Source};
 use crate::error::LabError;
-use crate::folder::{
-    Copied, Copies, Entry, StudyFolder, is_there, make_folder, write_by, write_with_mode,
-};
+use crate::folder::{Copied, Copies, Entry, StudyFolder, is_there, make_folder, write_by};
 
 /// The tasks of a study in a folder: those of the laboratory, or the one made of the study's copy of
 /// the data.
@@ -200,5 +198,6 @@ fn keep_packed(from: &[PathBuf], bytes: &[u8], copy: &Entry) -> Result<(), LabEr
     }
     make_folder(&copy.folder())?;
     // Whoever may not read the folder or one of its files may not read the copy.
-    write_with_mode(copy, bytes, mode_of_all(from.iter().map(PathBuf::as_path))?)
+    let mode = mode_of_all(from.iter().map(PathBuf::as_path))?;
+    write_by(copy, mode, |out| out.write_all(bytes))
 }

@@ -1,6 +1,5 @@
 //! Choosing a learning rate for every scheme on every task, before the study.
 
-use super::claim::claim;
 use super::study::Study;
 use super::trial::TrialResult;
 use super::worker::Crew;
@@ -61,7 +60,7 @@ impl Study {
         if every.is_empty() {
             return Ok(());
         }
-        let _lock = claim(self.spec(), self.tasks(), self.folder())?;
+        let _lock = self.claim()?;
         let waiting = self.tuning_trials()?;
         let failed = crew.run_all(&waiting, self.tasks(), self.folder())?;
         if crew.stop.asked() {

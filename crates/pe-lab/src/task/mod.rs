@@ -26,7 +26,6 @@ pub mod floor;
 mod generation;
 mod indirect_indexing;
 mod input;
-mod language;
 mod majority;
 mod measure;
 mod missing_duplicate;
@@ -61,7 +60,6 @@ pub use first_eq_last::FirstEqLast;
 pub use generation::{Generation, Prompted};
 pub use indirect_indexing::IndirectIndexing;
 pub use input::Input;
-pub use language::Language;
 pub use majority::Majority;
 pub(crate) use measure::rounded;
 pub use measure::{Measure, Score};
@@ -162,7 +160,7 @@ pub trait Task: Send + Sync {
     }
 
     /// What it is asked beyond its test sets, if it predicts the next token of a text.
-    fn language(&self) -> Option<&dyn Language> {
+    fn language(&self) -> Option<&NextToken> {
         None
     }
 

@@ -5,7 +5,7 @@ use std::io::{Error, ErrorKind, Result, Write};
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
-use super::{Answer, Language, Measure, Readout, Sample, Stream, Task, TestRows, Windows};
+use super::{Answer, Measure, Readout, Sample, Stream, Task, TestRows, Windows};
 use crate::rng::{RngExt, generator};
 
 /// The tested lengths in training lengths.
@@ -271,18 +271,22 @@ impl NextToken {
         read.truncate(length);
         Sample::new(read, answers)
     }
-}
 
-impl Language for NextToken {
-    fn train_length(&self) -> usize {
+    /// The tokens of a training window.
+    pub fn train_length(&self) -> usize {
         self.train_length
     }
 
-    fn scored(&self) -> usize {
+    /// How many of the last answers of a test window are scored. The earlier ones are there for the curve by
+    /// position.
+    pub fn scored(&self) -> usize {
         self.train_length / 2
     }
 
-    fn sliding(&self, stride: usize) -> Vec<Sample> {
+    /// Windows of the training length whose last `stride` answers are scored: one after the other they cover
+    /// what is scored in each test window, in order. `stride` divides [`scored`](Self::scored). A smaller one
+    /// gives every token more context, and costs more passes through the model.
+    pub fn sliding(&self, stride: usize) -> Vec<Sample> {
         let of_end = |end: &usize| {
             let (end, first) = (*end, end - self.scored() + stride);
             (first..=end)
@@ -293,14 +297,16 @@ impl Language for NextToken {
         self.ends.iter().flat_map(of_end).collect()
     }
 
-    fn prompt(&self) -> Vec<usize> {
+    /// The beginning of a text for the model to continue, from the held-out part.
+    pub fn prompt(&self) -> Vec<usize> {
         self.sample(self.train + self.scored(), self.scored(), 1)
             .input
             .tokens()
             .to_vec()
     }
 
-    fn text(&self, tokens: &[usize]) -> String {
+    /// Tokens as text.
+    pub fn text(&self, tokens: &[usize]) -> String {
         match &self.about.alphabet {
             Alphabet::Characters(known) => {
                 let written = |token: &usize| known.get(*token).copied().unwrap_or('\u{fffd}');
@@ -376,7 +382,7 @@ impl Task for NextToken {
         true
     }
 
-    fn language(&self) -> Option<&dyn Language> {
+    fn language(&self) -> Option<&Self> {
         Some(self)
     }
 

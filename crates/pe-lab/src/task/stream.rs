@@ -42,12 +42,8 @@ impl TokenFile {
                 ),
             ));
         }
-        Ok(Self {
-            file: Mutex::new(file),
-            start,
-            width,
-            len: (bytes / width as u64) as usize,
-        })
+        let count = (bytes / width as u64) as usize;
+        Ok(Self::part(file, start, width, count))
     }
 
     /// `count` ids of `width` bytes each, of an open file, the first of which begins at byte `start`.

@@ -119,22 +119,6 @@ fn samples<T: Toy>(rng: &mut HostRng, length: usize, count: usize) -> Vec<Sample
         .collect()
 }
 
-fn train_batch<T: Toy>(seed: u64, step: usize, size: usize) -> Vec<Sample> {
-    let mut rng = generator(&format!("{}/train", T::NAME), seed, step as u64);
-    let shortest = T::TRAIN_LENGTHS.start().div_ceil(T::LENGTH_STEP);
-    let longest = T::TRAIN_LENGTHS.end() / T::LENGTH_STEP;
-    let length = T::LENGTH_STEP * rng.random_range(shortest..=longest);
-    samples::<T>(&mut rng, length, size)
-}
-
-fn test_set<T: Toy>(length: usize) -> Vec<Sample> {
-    if length < *T::TRAIN_LENGTHS.start() || !length.is_multiple_of(T::LENGTH_STEP) {
-        return Vec::new();
-    }
-    let mut rng = generator(&format!("{}/test", T::NAME), 0, length as u64);
-    samples::<T>(&mut rng, length, TEST_SAMPLES)
-}
-
 impl<T: Toy> Task for T {
     fn name(&self) -> &str {
         T::NAME
@@ -173,12 +157,20 @@ impl<T: Toy> Task for T {
     }
 
     fn train_batch(&self, seed: u64, step: usize, size: usize) -> Vec<Sample> {
-        train_batch::<T>(seed, step, size)
+        let mut rng = generator(&format!("{}/train", T::NAME), seed, step as u64);
+        let shortest = T::TRAIN_LENGTHS.start().div_ceil(T::LENGTH_STEP);
+        let longest = T::TRAIN_LENGTHS.end() / T::LENGTH_STEP;
+        let length = T::LENGTH_STEP * rng.random_range(shortest..=longest);
+        samples::<T>(&mut rng, length, size)
     }
 
     /// The test set, which is empty for a length that the task does not have.
     fn test_set(&self, length: usize) -> Vec<Sample> {
-        test_set::<T>(length)
+        if length < *T::TRAIN_LENGTHS.start() || !length.is_multiple_of(T::LENGTH_STEP) {
+            return Vec::new();
+        }
+        let mut rng = generator(&format!("{}/test", T::NAME), 0, length as u64);
+        samples::<T>(&mut rng, length, TEST_SAMPLES)
     }
 
     fn floor(&self, length: usize) -> f64 {

@@ -6,7 +6,7 @@
 mod said;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,20 +15,12 @@ use pe_lab::ask::ModelSpec;
 use pe_lab::data::{DataTask, Reading, Source};
 use pe_lab::folder::{Entry, write_sealed};
 use serde_json::Value;
+use tempfile::TempDir;
 
 pub use said::{Says, rows};
 
 /// A model that trains and is tested in a small part of the time of the usual one, for tests of everything but the model.
-pub const SMALL: [&str; 8] = [
-    "--d-model",
-    "16",
-    "--layers",
-    "1",
-    "--heads",
-    "2",
-    "--d-ff",
-    "32",
-];
+pub const SMALL: &str = "--d-model 16 --layers 1 --heads 2 --d-ff 32";
 
 /// A smaller one, for what any model says.
 pub fn smallest() -> ModelSpec {
@@ -66,6 +58,13 @@ pub fn hearing(mut command: Command) -> Command {
         unsafe { command.pre_exec(hear) };
     }
     command
+}
+
+/// A temporary folder, which goes when it is dropped, and the path of something in it that is not there yet.
+pub fn temporary(name: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    (folder, path)
 }
 
 /// Runs a command to its end: exit code, standard output, standard error.
@@ -188,10 +187,14 @@ pub fn compare(flags: &str, out: &Path) -> Command {
     command
 }
 
-/// A study of the handwritten digits, with a small model.
+/// A study of small models in a folder.
+pub fn small(flags: &str, out: &Path) -> Command {
+    compare(&format!("{SMALL} {flags}"), out)
+}
+
+/// A study of the handwritten digits, with small models.
 pub fn digits(flags: &str, out: &Path) -> Command {
-    let small = SMALL.join(" ");
-    compare(&format!("--tasks digits {small} {flags}"), out)
+    small(&format!("--tasks digits {flags}"), out)
 }
 
 /// A training in a folder.
@@ -200,6 +203,11 @@ pub fn train(flags: &str, out: &Path) -> Command {
     command.arg("train").args(words(flags));
     command.arg("--out").arg(out);
     command
+}
+
+/// A training on the handwritten digits, of a small model.
+pub fn train_digits(steps: &str, out: &Path) -> Command {
+    train(&format!("--task digits --steps {steps} {SMALL}"), out)
 }
 
 /// A training that goes on.

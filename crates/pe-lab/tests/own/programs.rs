@@ -24,6 +24,5 @@ pub fn good(folder: &Path, line: &str) -> (String, String) {
 /// A study of small models, as [`good`].
 #[track_caller]
 pub fn small(folder: &Path, line: &str) -> (String, String) {
-    let line = format!("{line} {} --batch-size 16", SMALL.join(" "));
-    good(folder, &line)
+    good(folder, &format!("{line} {SMALL} --batch-size 16"))
 }

@@ -93,8 +93,7 @@ fn settings_are_checked_as_those_of_built_in_schemes() {
 }
 
 fn study(more: &str) -> String {
-    let small = SMALL.join(" ");
-    format!("compare --schemes slope,abacus --tasks copy --seeds 2 --jobs 1 {small} {more}")
+    format!("compare --schemes slope,abacus --tasks copy --seeds 2 --jobs 1 {SMALL} {more}")
 }
 
 fn a_killed_study_goes_on() {
@@ -154,9 +153,8 @@ fn the_page_shows_it_and_predict_uses_it() {
 fn a_scheme_that_fails_is_named_and_the_study_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let schemes = "none,broken,broken(way=2),broken(way=3),broken(way=4)";
-    let small = SMALL.join(" ");
     let line =
-        format!("compare --schemes {schemes} --tasks copy --seeds 1 --steps 3 --out s {small}");
+        format!("compare --schemes {schemes} --tasks copy --seeds 1 --steps 3 --out s {SMALL}");
     let (code, stdout, stderr) = ran(folder.path(), &line);
     assert_eq!(code, 1, "{stderr}");
     let said = stdout + &stderr;
@@ -249,8 +247,7 @@ fn a_decoder_has_gates_and_wider_queries() {
 fn a_network_takes_the_place_of_the_encoder() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();
-    let small = SMALL.join(" ");
-    let study = format!("compare --network mean --tasks copy --seeds 1 --steps 3 --out s {small}");
+    let study = format!("compare --network mean --tasks copy --seeds 1 --steps 3 --out s {SMALL}");
     let of = |schemes: &str| ran(at, &format!("{study} --schemes {schemes}"));
     failed(of("none,slope"), 2)
         .says("the network mean does not take the scheme slope: it has no attention");

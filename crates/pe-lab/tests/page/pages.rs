@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::common::{Says, compare, succeeds};
+use super::common::{Says, compare, succeeds, temporary};
 use super::{beside_a_server, serving, settle};
 
 /// A small study.
@@ -12,8 +12,7 @@ const STUDY: &str =
 #[test]
 #[ignore = "needs Chromium: scripts/test-page"]
 fn a_study_is_watched_and_every_page_fits_its_window() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (folder, out) = temporary("study");
     succeeds(&mut compare(STUDY, &out));
     let failed = out.join("trials").join("reverse-none-2");
     fs::remove_file(failed.join("result.json")).unwrap();
@@ -153,8 +152,7 @@ fn the_link_opens_the_page_and_nothing_else_does() {
             "document.body?.textContent.includes('the link that `pe-lab serve` printed') ?? false",
         );
         // From a file, as `--open` leads there.
-        let folder = tempfile::tempdir().unwrap();
-        let way = folder.path().join("way.html");
+        let (_folder, way) = temporary("way.html");
         let link = server.link("study");
         fs::write(
             &way,

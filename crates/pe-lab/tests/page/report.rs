@@ -1,7 +1,7 @@
 //! The report of a study in windows of a desk, a tablet and a phone.
 
 use super::browser::{Browser, Tab};
-use super::common::{compare, succeeds};
+use super::common::{compare, succeeds, temporary};
 use super::serving;
 
 /// A small study whose tables are wide: a scheme with a long name, two tasks and tests beyond training.
@@ -18,8 +18,7 @@ fn number(browser: &mut Browser, tab: &Tab, script: &str) -> f64 {
 #[test]
 #[ignore = "needs Chromium: scripts/test-page"]
 fn the_report_answers_first_and_fits_every_window() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (_folder, out) = temporary("study");
     succeeds(&mut compare(STUDY, &out));
     serving(Some(&out), |browser, url| {
         for (width, dark) in [1_280, 768, 420]

@@ -4,19 +4,17 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{
-    self, Ended, SMALL, Says, compare, ended, failed, lab, report, succeeds, well,
+    self, Ended, Says, ended, failed, lab, report, small, succeeds, temporary, well,
 };
 
 fn tiny(flags: &str, out: &Path) -> Ended {
-    let mut command = compare(&format!("--seeds 1 --steps 2 {flags}"), out);
-    command.args(SMALL);
+    let mut command = small(&format!("--seeds 1 --steps 2 {flags}"), out);
     ended(command.args(["--tasks", " digits ", "--schemes", "none, learned"]))
 }
 
 #[test]
 fn quiet_prints_the_report_alone_and_json_the_numbers() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (folder, out) = temporary("study");
     let (code, stdout, stderr) = tiny("--quiet", &out);
     assert_eq!((code, stderr.as_str()), (0, ""));
     let answer = "One seed proves nothing, whatever the scores: at least 3 are needed";

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::common::{
     self, SMALL, Says, behind, edit_sealed, failed, kill, pipe, report, resume, send, succeeds,
-    train,
+    temporary, train, train_digits,
 };
 
 /// Two short trials, one after the other.
@@ -52,8 +52,7 @@ fn a_study_behind_nohup_outlives_its_terminal() {
 
 #[test]
 fn ctrl_c_in_a_terminal_stores_no_failure() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (_folder, out) = temporary("study");
     let mut command = with_steps("300", &out);
     let command = command.process_group(0).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -108,8 +107,7 @@ fn everything(folder: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn a_study_of_private_data_is_private() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("patients.csv");
+    let (folder, file) = temporary("patients.csv");
     rows::write_rows(&file);
     for (mode, others) in [(0o600, 0o077), (0o640, 0o027), (0o4644, 0o7022)] {
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
@@ -128,8 +126,7 @@ fn a_study_of_private_data_is_private() {
 
 #[test]
 fn what_a_killed_process_left_is_removed() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (folder, out) = temporary("study");
     let trial = out.join("trials/digits-none-1");
     fs::create_dir_all(&out).unwrap();
     let left = [
@@ -152,8 +149,7 @@ fn what_a_killed_process_left_is_removed() {
     assert_eq!(common::ended(&mut rows::of_data(&file, &out)).0, 0);
     assert!(!left.exists());
     let out = folder.path().join("training");
-    let begun = format!("--task digits --steps 3 {}", SMALL.join(" "));
-    succeeds(&mut train(&begun, &out));
+    succeeds(&mut train_digits("3", &out));
     fs::remove_file(out.join("result.json")).unwrap();
     let left = out.join("checkpoint/.pe-lab-unfinished-000000000000000d");
     fs::write(&left, "{").unwrap();
@@ -163,8 +159,7 @@ fn what_a_killed_process_left_is_removed() {
 
 #[test]
 fn a_study_from_somebody_else_reads_nothing_outside_of_its_folder() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("x.csv");
+    let (folder, file) = temporary("x.csv");
     rows::write_rows(&file);
     let out = folder.path().join("study");
     succeeds(&mut rows::of_data(&file, &out));
@@ -200,8 +195,7 @@ fn a_study_from_somebody_else_reads_nothing_outside_of_its_folder() {
 
 #[test]
 fn an_empty_plan_does_not_ask_for_everything() {
-    let folder = tempfile::tempdir().unwrap();
-    let plan = folder.path().join("study.toml");
+    let (folder, plan) = temporary("study.toml");
     for text in ["", "# nothing\n"] {
         fs::write(&plan, text).unwrap();
         let end = common::run_in(folder.path(), "compare --dry-run --study study.toml");
@@ -211,11 +205,9 @@ fn an_empty_plan_does_not_ask_for_everything() {
 
 #[test]
 fn a_training_on_a_full_disk_can_go_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("training");
-    let begun = format!("--task digits --steps 60 {}", SMALL.join(" "));
+    let (_folder, out) = temporary("training");
     // No file may be larger than 16 blocks; a checkpoint is.
-    let mut limited = behind("trap '' XFSZ; ulimit -f 16", &train(&begun, &out));
+    let mut limited = behind("trap '' XFSZ; ulimit -f 16", &train_digits("60", &out));
     failed(common::ended(&mut limited), 1);
     assert!(!out.join("result.json").exists());
     succeeds(&mut resume(&out));
@@ -224,10 +216,9 @@ fn a_training_on_a_full_disk_can_go_on() {
 
 #[test]
 fn a_training_stopped_while_it_copies_its_data_starts_or_goes_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("training");
+    let (folder, out) = temporary("training");
     let begun = |data: &Path, flags: &str| {
-        let mut command = train(&format!("--steps 3 {flags} {}", SMALL.join(" ")), &out);
+        let mut command = train(&format!("--steps 3 {flags} {SMALL}"), &out);
         command.arg("--data").arg(data);
         command
     };
@@ -273,8 +264,7 @@ fn a_training_stopped_while_it_copies_its_data_starts_or_goes_on() {
 
 #[test]
 fn what_is_made_of_a_private_folder_of_images_is_private() {
-    let folder = tempfile::tempdir().unwrap();
-    let images = folder.path().join("images");
+    let (folder, images) = temporary("images");
     for (class, bright) in [("above", 200), ("below", 30)] {
         fs::create_dir_all(images.join(class)).unwrap();
         for number in 0..40_u8 {
@@ -318,8 +308,7 @@ fn what_is_made_of_a_private_folder_of_images_is_private() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_vocabulary_that_takes_more_than_the_memory_is_refused_before_anything_runs() {
-    let folder = tempfile::tempdir().unwrap();
-    let ids = folder.path().join("ids.bin");
+    let (folder, ids) = temporary("ids.bin");
     let tokens = (0..40_000_u32).map(|i| if i == 7 { 65_535 } else { (i % 9) as u16 });
     fs::write(&ids, tokens.flat_map(u16::to_le_bytes).collect::<Vec<_>>()).unwrap();
     let out = folder.path().join("out");
@@ -340,9 +329,8 @@ fn a_program_without_memory_ends() {
     let (mut ended_itself, mut has_enough) = (0, 0);
     for megabytes in (40..160).step_by(3) {
         let out = folder.path().join(megabytes.to_string());
-        let begun = format!("--task digits --steps 1 {}", SMALL.join(" "));
         let setup = format!("ulimit -v {}", megabytes << 10);
-        let mut limited = behind(&setup, &train(&begun, &out));
+        let mut limited = behind(&setup, &train_digits("1", &out));
         limited.env("RUST_BACKTRACE", "1");
         limited.stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = limited.spawn().unwrap();

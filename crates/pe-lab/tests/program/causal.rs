@@ -14,8 +14,7 @@ use serde_json::Value;
 
 #[track_caller]
 fn small(folder: &Path, line: &str) -> (String, String) {
-    let line = format!("{line} {} --batch-size 16", SMALL.join(" "));
-    good(folder, &line)
+    good(folder, &format!("{line} {SMALL} --batch-size 16"))
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::common::{
     Says, compare, edit_sealed, ended, failed, json, killed_after, lab, names, report, results,
-    rows, succeeds,
+    rows, succeeds, temporary,
 };
 use pe_lab::ask::{Tasks, TrialSpec};
 use pe_lab::folder::{Entry, TrialFolder};
@@ -116,8 +116,7 @@ fn an_easy_task_stops_before_the_limit_with_the_numbers_of_as_many_steps() {
 
 #[test]
 fn a_hard_task_meets_the_limit_and_has_not_converged() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (folder, out) = temporary("study");
     let (stdout, stderr) = run(HARD, "auto:100..200", "--seeds 1", &out);
     assert_eq!(steps(&results(&out)[0]), 200);
     stderr.says("after 200 steps, not converged");
@@ -142,8 +141,7 @@ fn a_hard_task_meets_the_limit_and_has_not_converged() {
 
 #[test]
 fn a_study_of_steps_and_one_until_converged_are_kept_apart_in_one_folder() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (_folder, out) = temporary("study");
     run(EASY, "100", "--seeds 1", &out);
     let fixed = results(&out);
     let (_, stderr) = run(EASY, "auto:100..400", "--seeds 1", &out);
@@ -188,8 +186,7 @@ fn a_killed_study_goes_on_to_the_numbers_of_an_unbroken_one() {
 
 #[test]
 fn a_dry_run_says_the_shortest_and_the_longest_time() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (_folder, out) = temporary("study");
     let (stdout, _) = run(EASY, "auto:2000..64000", "--dry-run", &out);
     assert!(stdout.starts_with("about "), "{stdout}");
     stdout.says(" if every first training has converged, and at most ");
@@ -201,8 +198,7 @@ fn a_dry_run_says_the_shortest_and_the_longest_time() {
 
 #[test]
 fn data_with_too_few_examples_to_hold_some_out_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("two.csv");
+    let (folder, file) = temporary("two.csv");
     let rows: String = (0..40)
         .map(|i| ["x,a b\n", "y,b a\n", "x,a a\n", "y,b b\n"][i % 4])
         .collect();
@@ -218,8 +214,7 @@ fn data_with_too_few_examples_to_hold_some_out_is_refused() {
 
 #[test]
 fn tuning_trains_each_rate_until_it_has_converged() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (_folder, out) = temporary("study");
     run(EASY, "auto:60..120", "--seeds 1 --tune 2", &out);
     let file = out.join("trials/majority-none-101-rate-0.0015/result.json");
     let result = TrialResult::read(&Entry::named(&file)).unwrap();
@@ -229,8 +224,7 @@ fn tuning_trains_each_rate_until_it_has_converged() {
 
 #[test]
 fn nonsense_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (_folder, out) = temporary("study");
     for [steps, said] in rows(
         "
         autoo         | `autoo` is neither a number of steps

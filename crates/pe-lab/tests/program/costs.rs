@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{self, SMALL, Says, failed, json, well, words};
+use crate::common::{Ended, Says, ended, failed, json, report, small, succeeds, temporary, well};
 
 const STUDY: &str =
-    "compare --schemes none,rotary --tasks first_eq_last --seeds 1, --steps 2 --batch-size 4";
+    "--schemes none,rotary --tasks first_eq_last --seeds 1, --steps 2 --batch-size 4 --costs";
 
-fn run(arguments: &[&str], folder: &Path) -> (i32, String, String) {
-    common::ended(common::lab().args(arguments).arg(folder))
+fn reported(out: &Path) -> Ended {
+    ended(report(out).arg("--details"))
 }
 
 /// Sets how many cores other programs kept busy, which no test can choose.
@@ -26,10 +26,8 @@ fn with_others(folder: &Path, others: f64) {
 
 #[test]
 fn costs_are_measured_after_the_trials_and_reported() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
-    let study = [&words(STUDY)[..], &SMALL, &["--costs", "--out"]].concat();
-    let (_, stderr) = well(run(&study, &out));
+    let (_folder, out) = temporary("study");
+    let (_, stderr) = succeeds(&mut small(STUDY, &out));
     let measuring =
         "measuring what each scheme costs, one at a time: 2 schemes at 3 lengths, 5 times each";
     let (_, after) = stderr.split_once(measuring).expect(&stderr);
@@ -48,18 +46,18 @@ fn costs_are_measured_after_the_trials_and_reported() {
 
     // A tenth of a core is little enough.
     with_others(&out, 0.1);
-    let (stdout, _) = well(run(&["report", "--details"], &out));
+    let (stdout, _) = well(reported(&out));
     stdout.says("costs on first_eq_last on flex");
     assert!(stdout.contains("score for cost:"), "{stdout}");
     for chart in ["cost-inside.svg", "cost-beyond.svg"] {
         assert!(out.join(chart).exists(), "{chart}");
     }
     with_others(&out, 0.2);
-    let (stdout, _) = well(run(&["report", "--details"], &out));
+    let (stdout, _) = well(reported(&out));
     let said = stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     said.says("kept up to 0.2 processor cores busy");
     assert!(!said.contains("score for cost:"), "{said}");
 
     fs::write(out.join("costs.json"), "{").unwrap();
-    failed(run(&["report", "--details"], &out), 1).says("costs.json cannot be read");
+    failed(reported(&out), 1).says("costs.json cannot be read");
 }

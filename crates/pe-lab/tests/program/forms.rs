@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Says, column, failed, good_in as good, rows, run_in};
+use crate::common::{Says, column, failed, good_in as good, rows, run_in, temporary};
 
 /// Runs a short study with these flags, and runs it again elsewhere from its plan, which has to be the same study.
 fn compare(folder: &Path, flags: &str) -> String {
@@ -155,8 +155,7 @@ fn records_with_a_table_of_their_classes() {
 
 #[test]
 fn a_folder_of_texts() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().join("reviews");
+    let (folder, root) = temporary("reviews");
     for (part, from) in [("train", 0), ("test", 30)] {
         for (class, text) in [("good", "not bad"), ("bad", "bad not")] {
             let of_class = root.join(part).join(class);

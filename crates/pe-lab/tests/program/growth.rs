@@ -2,19 +2,14 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::time::SystemTime;
 
-use crate::common::{self, SMALL, Says, compare, ended, failed, names, succeeds};
+use crate::common::{self, Says, ended, failed, names, small, succeeds, temporary};
 
 /// A study of small models.
-fn study(flags: &str, out: &Path) -> Command {
-    compare(&format!("{} {flags}", SMALL.join(" ")), out)
-}
-
 #[track_caller]
 fn good(flags: &str, out: &Path) -> (String, String) {
-    succeeds(&mut study(flags, out))
+    succeeds(&mut small(flags, out))
 }
 
 /// The trials with a result, and when each was written.
@@ -56,8 +51,7 @@ fn data_that_are_named_again_add_what_is_asked_for_alone() {
 
 #[test]
 fn seeds_schemes_and_tasks_are_added_and_nothing_is_trained_twice() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (_folder, out) = temporary("study");
     good(TINY, &out);
     let first = results(&out);
     assert_eq!(first.len(), 2);
@@ -92,23 +86,21 @@ fn seeds_schemes_and_tasks_are_added_and_nothing_is_trained_twice() {
 
 #[test]
 fn looks_that_were_planned_are_not_dropped() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (_folder, out) = temporary("study");
     let with = |more: &str| format!("--tasks digits --schemes none,learned --steps 2 {more}");
     good(&with("--seeds 3 --until decided"), &out);
     let spec = fs::read_to_string(out.join("study.json")).unwrap();
     // The same question from a preset, which says nothing of looks, with more seeds.
     for seeds in ["4", "3"] {
         let asked = with(&format!("--preset quick --seeds {seeds}"));
-        failed(ended(&mut study(&asked, &out)), 2).says("until");
+        failed(ended(&mut small(&asked, &out)), 2).says("until");
     }
     assert_eq!(fs::read_to_string(out.join("study.json")).unwrap(), spec);
 }
 
 #[test]
 fn more_steps_keep_the_trials_of_fewer_and_give_them_back() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (_folder, out) = temporary("study");
     good(TINY, &out);
     let loss = |out: &Path| {
         let first = common::results(out).remove(0);
@@ -130,8 +122,7 @@ fn more_steps_keep_the_trials_of_fewer_and_give_them_back() {
 
 #[test]
 fn the_first_study_of_the_readme_grows_by_schemes_and_seeds() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (_folder, out) = temporary("study");
     // The preset `quick`, with less of everything that takes time.
     good("--steps 1 --seeds 1", &out);
     assert_eq!(results(&out).len(), 9);
@@ -147,8 +138,7 @@ fn the_first_study_of_the_readme_grows_by_schemes_and_seeds() {
 
 #[test]
 fn a_dry_run_says_what_and_how_long_and_leaves_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (_folder, out) = temporary("study");
     let flags = format!("{TINY} --dry-run");
     let (stdout, stderr) = good(&flags, &out);
     stderr.says("2 trials (schemes none, learned; tasks digits for 2 steps");

@@ -10,8 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{
-    self, SMALL, Says, end_of, ended_in_time as ended, merge, pipe, report, resume, send, train,
-    wait_until,
+    self, Says, end_of, ended_in_time as ended, merge, pipe, report, resume, send, temporary,
+    train_digits, wait_until,
 };
 
 const TRIAL: &str = "trials/digits-learned-1";
@@ -93,8 +93,7 @@ fn merge_copies_no_file_from_outside_of_a_part() {
 
 #[test]
 fn merge_takes_what_is_whole_where_one_part_is_damaged() {
-    let folder = tempfile::tempdir().unwrap();
-    let whole = folder.path().join("whole");
+    let (folder, whole) = temporary("whole");
     assert_eq!(ended(&mut study(&whole)).0, 0);
     let encoding = fs::read(whole.join(TRIAL).join("encoding.csv")).unwrap();
     for (number, damage) in ["changed", "gone", "result"].into_iter().enumerate() {
@@ -198,8 +197,7 @@ fn a_training_waits_for_no_pipe() {
     let folder = tempfile::tempdir().unwrap();
     let others = Others::of(folder.path());
     let out = folder.path().join("training");
-    let begun = format!("--task digits --steps 60 {}", SMALL.join(" "));
-    assert_eq!(ended(&mut train(&begun, &out)).0, 0);
+    assert_eq!(ended(&mut train_digits("60", &out)).0, 0);
     fs::remove_file(out.join("result.json")).unwrap();
     let checkpoint = ["checkpoint/model-1.sha256", "checkpoint/optim-1.bpk"];
     for name in ["train.lock", "spec.json", "losses.json"]

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use crate::common::{
     self, Ended, Says, edit_sealed, ended, failed, names, results as numbers, run_in, succeeds,
-    well,
+    temporary, well,
 };
 
 const PLAN: &str = "schemes = [\"none\", \"learned\"]\ntasks = [\"digits\", \"majority\"]\nseeds = 2\nsteps = 3\n\
@@ -120,8 +120,7 @@ fn what_is_no_part_is_wrong_use() {
 /// The script of `pe-lab slurm`, with stand-ins for the commands of Slurm that write down how they are called.
 #[test]
 fn the_script_for_slurm_runs_a_part_and_has_a_failed_one_go_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let tools = folder.path().join("tools");
+    let (folder, tools) = temporary("tools");
     fs::create_dir(&tools).unwrap();
     let log = folder.path().join("log");
     for tool in ["sbatch", "scontrol"] {

@@ -4,10 +4,9 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::os::fd::FromRawFd;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use crate::common::{SMALL, digits, end_of, kill, resume, train};
+use crate::common::{digits, end_of, kill, resume, temporary, train_digits};
 
 /// A terminal of 40 lines: the end that shows it, and the end that a program gets.
 fn terminal() -> (File, File) {
@@ -46,11 +45,6 @@ fn all_of(mut shown: File) -> String {
     String::from_utf8_lossy(&all).into_owned()
 }
 
-fn training(steps: &str, out: &Path) -> Command {
-    let small = SMALL.join(" ");
-    train(&format!("--task digits --steps {steps} {small}"), out)
-}
-
 #[test]
 fn a_terminal_that_obeys_no_escapes_gets_none() {
     let folder = tempfile::tempdir().unwrap();
@@ -58,7 +52,10 @@ fn a_terminal_that_obeys_no_escapes_gets_none() {
         let [study, trained] =
             ["study", "training"].map(|of| folder.path().join(format!("{term}-{of}")));
         let study = digits("--schemes none --seeds 1 --steps 30", &study);
-        for (number, mut command) in [study, training("60", &trained)].into_iter().enumerate() {
+        for (number, mut command) in [study, train_digits("60", &trained)]
+            .into_iter()
+            .enumerate()
+        {
             let (shown, given) = terminal();
             command
                 .env("TERM", term)
@@ -85,14 +82,13 @@ fn a_terminal_that_obeys_no_escapes_gets_none() {
 
 #[test]
 fn a_training_whose_terminal_is_closed_ends_with_a_sentence_and_goes_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("training");
+    let (folder, out) = temporary("training");
     let said = folder.path().join("said");
     // With the signal of a closed terminal, and with that signal ignored, where the next line finds out.
     for hears in [true, false] {
         let (mut shown, given) = terminal();
         let mut command = match out.exists() {
-            false => training("100000", &out),
+            false => train_digits("100000", &out),
             true => resume(&out),
         };
         command

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{
-    self, Ended, SMALL, Says, ended, failed, json, lab, measured, rows, train, well,
+    self, Ended, SMALL, Says, ended, failed, json, lab, measured, rows, temporary, train, well,
 };
 
 fn run(flags: &str, out: &Path) -> Ended {
@@ -13,10 +13,8 @@ fn run(flags: &str, out: &Path) -> Ended {
 
 #[test]
 fn a_training_prints_plain_lines_into_a_pipe_and_its_scores() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("training");
-    let small = SMALL.join(" ");
-    let arguments = format!("--task reverse --scheme learned --steps 60 {small}");
+    let (_folder, out) = temporary("training");
+    let arguments = format!("--task reverse --scheme learned --steps 60 {SMALL}");
     let (stdout, stderr) = well(run(&arguments, &out));
     assert!(!stdout.contains('\u{1b}') && !stderr.contains('\u{1b}'));
     let steps: Vec<&str> = stdout.lines().filter(|l| l.starts_with("step")).collect();
@@ -50,7 +48,7 @@ fn a_stopped_training_says_how_to_go_on_and_goes_on() {
 
     let folder = tempfile::tempdir().unwrap();
     let (out, whole) = (folder.path().join("a"), folder.path().join("b"));
-    let arguments = format!("--task reverse --steps 300 {}", SMALL.join(" "));
+    let arguments = format!("--task reverse --steps 300 {SMALL}");
     for signal in ["-INT", "-KILL"] {
         let resume = signal == "-KILL";
         let mut command = train(if resume { "--resume" } else { &arguments }, &out);
@@ -85,8 +83,7 @@ fn a_stopped_training_says_how_to_go_on_and_goes_on() {
 
 #[test]
 fn wrong_use_exits_with_2_and_leaves_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("x");
+    let (_folder, out) = temporary("x");
     for [arguments, said] in rows(
         "
         --task sorting     | there is no task `sorting`

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{
-    Ended, SMALL, Says, compare, digits, ended, failed, names, rows, succeeds, well, words,
+    Ended, SMALL, Says, compare, digits, ended, failed, names, rows, succeeds, temporary, well,
+    words,
 };
 use pe_lab::ask::{StudySpec, Tasks, TrialSpec};
 use pe_lab::folder::{StudyFolder, read_json};
@@ -21,8 +22,7 @@ fn asked(flags: &str, out: &Path) -> Ended {
 
 /// The flags of a short study with a small model.
 fn tiny(flags: &str) -> String {
-    let small = SMALL.join(" ");
-    format!("--tasks digits --seeds 1 --steps 3 {small} {flags}")
+    format!("--tasks digits --seeds 1 --steps 3 {SMALL} {flags}")
 }
 
 fn spec(out: &Path) -> StudySpec {
@@ -39,8 +39,7 @@ fn trials(out: &Path, end: &str) -> usize {
 #[cfg(unix)]
 #[test]
 fn an_older_result_is_not_taken_for_that_of_a_training_that_was_killed() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (_folder, out) = temporary("study");
     good(&tiny("--details --schemes none --tune 2"), &out);
     let study = StudyFolder::at(&out);
     let old: TrialSpec = read_json(&study.trial("digits-none-101-rate-0.0015").spec()).unwrap();
@@ -61,8 +60,7 @@ fn an_older_result_is_not_taken_for_that_of_a_training_that_was_killed() {
 
 #[test]
 fn every_scheme_is_tuned_with_the_same_rates_and_the_report_says_so() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (folder, out) = temporary("study");
     let (stdout, stderr) = good(&tiny("--schemes none --tune 2 --details"), &out);
     stderr.says_all(&[
         "2 trainings at seed 101",
@@ -111,8 +109,7 @@ fn every_scheme_is_tuned_with_the_same_rates_and_the_report_says_so() {
 
 #[test]
 fn a_budget_chooses_or_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (folder, out) = temporary("study");
     let asked = |budget: &str| {
         let flags = format!("--schemes none --budget {budget}");
         ended(&mut digits(&flags, &out))
@@ -143,8 +140,7 @@ fn a_budget_chooses_or_is_refused() {
 
 #[test]
 fn recipes_of_layers_and_sizes_come_from_flags() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (folder, out) = temporary("study");
     let recipes = "rotary(share=0.5, base=500000),rotary(window=4,global_every=2),t5(nope_every=3)";
     let sizes = "--d-model 32 --layers 3 --heads 2 --d-ff 48 --lr 0.001 --batch-size 8";
     let study = format!("--tasks digits --seeds 1 --steps 3 --schemes {recipes} {sizes}");
@@ -179,8 +175,7 @@ fn recipes_of_layers_and_sizes_come_from_flags() {
 
 #[test]
 fn a_retrieval_task_has_scores_by_depth() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (_folder, out) = temporary("study");
     good(&tiny("--tasks passkey --schemes none"), &out);
     let depths = fs::read_to_string(out.join("depths.csv")).unwrap();
     let mut lines = depths.lines();

@@ -16,6 +16,6 @@ pub fn write_rows(file: &Path) {
 pub fn of_data(file: &Path, out: &Path) -> Command {
     let mut command = lab();
     command.args(words("compare --schemes none --seeds 1 --steps 3 --data"));
-    command.arg(file).args(SMALL).arg("--out").arg(out);
+    command.arg(file).args(words(SMALL)).arg("--out").arg(out);
     command
 }

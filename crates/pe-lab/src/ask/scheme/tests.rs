@@ -2,6 +2,7 @@ use pe_burn::{Formula, PositionalConfig};
 
 use super::super::built_in::REFUSED;
 use super::*;
+use crate::data::testing::Says;
 use crate::task::{Digits, Reverse};
 
 #[test]
@@ -28,10 +29,8 @@ fn every_scheme_has_a_configuration_and_a_description() {
         );
         assert!(!why.is_empty());
     }
-    let message = Scheme::by_name("cosine", &ModelSpec::default(), 22)
-        .unwrap_err()
-        .to_string();
-    assert!(message.contains("none, sinusoidal, learned"), "{message}");
+    let unknown = Scheme::by_name("cosine", &ModelSpec::default(), 22).unwrap_err();
+    unknown.says("none, sinusoidal, learned");
 }
 
 #[test]
@@ -75,8 +74,8 @@ fn a_grid_is_that_of_the_task() {
         let scheme = Scheme::by_name(name, &ModelSpec::default(), 64).unwrap();
         let on_digits = scheme.clone().on(&Digits).unwrap();
         assert_eq!(on_digits.grid, Some(Grid::image(8, 8)));
-        let message = scheme.on(&Reverse).unwrap_err().to_string();
-        assert!(message.contains("the task reverse has none"), "{message}");
+        let error = scheme.on(&Reverse).unwrap_err();
+        error.says("the task reverse has none");
     }
     let line = Scheme::by_name("rotary", &ModelSpec::default(), 64).unwrap();
     assert_eq!(line.clone().on(&Digits).unwrap(), line);

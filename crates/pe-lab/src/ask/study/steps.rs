@@ -42,16 +42,21 @@ impl TaskSteps {
     }
 
     pub(super) fn check(&self) -> Result<(), LabError> {
-        check_steps(&self.name, self.steps)?;
-        let Some(first) = self.auto_from else {
-            return Ok(());
-        };
-        match (1..=self.steps).contains(&first) {
-            true => Ok(()),
-            false => Err(LabError::Usage(format!(
-                "the first training of `{}` has {first} steps; it takes from 1 to its limit of {}",
-                self.name, self.steps
+        let Self {
+            name,
+            steps,
+            auto_from,
+        } = self;
+        if !(1..=MAX_STEPS).contains(steps) {
+            return Err(LabError::Usage(format!(
+                "{steps} steps were asked for `{name}`; it takes from 1 to {MAX_STEPS}"
+            )));
+        }
+        match auto_from {
+            Some(first) if !(1..=*steps).contains(first) => Err(LabError::Usage(format!(
+                "the first training of `{name}` has {first} steps; it takes from 1 to its limit of {steps}"
             ))),
+            _ => Ok(()),
         }
     }
 }
@@ -87,13 +92,4 @@ pub(super) fn of_tasks(
         with_steps.push(task);
     }
     Ok(with_steps)
-}
-
-fn check_steps(task: &str, steps: usize) -> Result<(), LabError> {
-    match (1..=MAX_STEPS).contains(&steps) {
-        true => Ok(()),
-        false => Err(LabError::Usage(format!(
-            "{steps} steps were asked for `{task}`; it takes from 1 to {MAX_STEPS}"
-        ))),
-    }
 }

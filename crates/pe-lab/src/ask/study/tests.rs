@@ -19,13 +19,10 @@ fn plan(schemes: &[&str], tasks: &[&str], seeds: &[u64]) -> Plan {
     }
 }
 
-fn study() -> (StudySpec, Tasks) {
-    StudySpec::of(plan(&["none", "learned"], &["reverse", "digits"], &[1, 2])).unwrap()
-}
-
 #[test]
 fn a_study_is_schemes_times_tasks_times_seeds() {
-    let (spec, tasks) = study();
+    let plan = plan(&["none", "learned"], &["reverse", "digits"], &[1, 2]);
+    let (spec, tasks) = StudySpec::of(plan).unwrap();
     let trials = spec.trials(&tasks).unwrap();
     assert_eq!(trials.len(), 8);
     let ids: BTreeSet<String> = trials.iter().map(TrialSpec::id).collect();
@@ -214,14 +211,4 @@ fn tuned_rates_go_into_the_trials_and_stay_when_a_study_grows() {
     };
     assert_eq!(untuned.obstacles(&earlier), ["tune"]);
     assert_eq!(earlier.obstacles(&untuned), ["schemes", "tune"]);
-    // Its plan tunes again.
-    assert_eq!(earlier.plan().tune, Some(3));
-}
-
-#[test]
-fn a_study_is_found_again_from_its_own_plan() {
-    let (spec, _) = study();
-    let text = toml::to_string(&spec.plan()).unwrap();
-    let (again, _) = StudySpec::of(Plan::parse(&text).unwrap()).unwrap();
-    assert_eq!(again, spec, "{text}");
 }

@@ -10,22 +10,16 @@ pub(super) fn mean(scores: Vec<LengthScore>) -> LengthScore {
     let of = |part: &dyn Fn(&LengthScore) -> f64| {
         scores.iter().map(part).sum::<f64>() / scores.len() as f64
     };
-    let value = of(&|score| score.score.value());
-    let exact = of(&|score| score.exact.unwrap_or(0.0));
-    let by_position = (0..scores[0].by_position.len())
-        .map(|i| of(&|score| score.by_position[i].score.value()))
-        .collect::<Vec<_>>();
-    let by_depth = (0..scores[0].by_depth.len())
-        .map(|i| of(&|score| score.by_depth[i].score.value()))
-        .collect::<Vec<_>>();
     let mut all = scores[0].clone();
-    for (cell, value) in all.by_depth.iter_mut().zip(by_depth) {
-        cell.score = cell.score.with(value);
-    }
-    all.score = all.score.with(value);
-    all.exact = all.exact.map(|_| exact);
-    for (place, value) in all.by_position.iter_mut().zip(by_position) {
+    all.score = all.score.with(of(&|score| score.score.value()));
+    all.exact = all.exact.map(|_| of(&|score| score.exact.unwrap_or(0.0)));
+    for (nth, place) in all.by_position.iter_mut().enumerate() {
+        let value = of(&|score| score.by_position[nth].score.value());
         place.score = place.score.with(value);
+    }
+    for (nth, cell) in all.by_depth.iter_mut().enumerate() {
+        let value = of(&|score| score.by_depth[nth].score.value());
+        cell.score = cell.score.with(value);
     }
     for other in &scores[1..] {
         match (&mut all.rows, &other.rows) {

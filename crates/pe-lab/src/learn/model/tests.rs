@@ -3,21 +3,15 @@ use crate::data::testing::Says;
 use crate::learn::testing::model;
 use crate::task::{Answer, Digits, Readout, Reverse, Sample};
 
-fn init(scheme: &str, seed: u64) -> Model {
-    let device = Device::flex().autodiff();
-    let scheme = Scheme::by_name(scheme, &ModelSpec::default(), 82).unwrap();
-    Model::init(&ModelSpec::default(), &Reverse, &scheme, seed, &device).unwrap()
-}
-
 #[test]
 fn parameters_are_those_of_the_reference_model() {
     // Per layer: 4 projections 64×64 + 64, two norms, 64→256→64; around them: 10 tokens, the
     // last norm and 8 classes.
     let layer = 4 * (64 * 64 + 64) + 2 * 128 + (64 * 256 + 256) + (256 * 64 + 64);
     let shared = 10 * 64 + 2 * layer + 128 + (64 * 8 + 8);
-    let none = init("none", 1);
+    let none = model(&Reverse, "none");
     assert_eq!((none.num_params(), none.position_parameters()), (shared, 0));
-    assert_eq!(init("sinusoidal", 1).num_params(), shared);
+    assert_eq!(model(&Reverse, "sinusoidal").num_params(), shared);
     // A gain is 1 parameter. T5 has 32 buckets and KERPLE 2 parameters for each of 4 heads. FIRE
     // has a network 1 → 32 → 4, c and L.
     let fire = (32 + 32) + (32 * 4 + 4) + 2;
@@ -36,7 +30,8 @@ fn parameters_are_those_of_the_reference_model() {
         ("tupe_r", 82 * 64 + 2 * 64 * 64 + 32 * 4),
         ("randomized_rotary", 0),
     ] {
-        assert_eq!(init(name, 1).position_parameters(), parameters, "{name}");
+        let model = model(&Reverse, name);
+        assert_eq!(model.position_parameters(), parameters, "{name}");
     }
 }
 
@@ -76,7 +71,7 @@ fn layers_that_differ_start_with_the_same_weights_and_answer_otherwise() {
 #[test]
 fn answers_are_read_at_their_positions_or_from_the_mean() {
     let device = Device::flex();
-    let reverse = init("sinusoidal", 1).valid();
+    let reverse = model(&Reverse, "sinusoidal");
     let tokens = Tensor::<2, Int>::from_ints([[8, 1, 2, 9], [8, 3, 4, 9]], &device);
     let at = Positions::default();
     let all = Tensor::<1, Int>::from_ints([0, 1, 2, 3, 4, 5, 6, 7], &device);

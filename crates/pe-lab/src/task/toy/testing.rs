@@ -22,7 +22,7 @@ pub fn asked<T: Toy>(tokens: &[usize]) -> Pairs {
 /// from the tokens without BOS and EOS to (position, class). Also checks that BOS and EOS are at the
 /// two ends and nowhere else, that training covers every length and every token, and that a test set
 /// has 512 sequences.
-pub fn follows<T: Toy>(definition: fn(&[usize]) -> Pairs) {
+pub fn follows<T: Toy>(task: &dyn Task, definition: fn(&[usize]) -> Pairs) {
     let mut trained = BTreeSet::new();
     let mut shown = BTreeSet::new();
     let mut check = |sample: &Sample, length: usize| {
@@ -36,13 +36,13 @@ pub fn follows<T: Toy>(definition: fn(&[usize]) -> Pairs) {
         assert_eq!(answers.collect::<Pairs>(), definition(inner), "{inner:?}");
     };
     for step in 0..300 {
-        let batch = train_batch::<T>(5, step, 4);
+        let batch = task.train_batch(5, step, 4);
         let length = batch[0].input.len() - 2;
         trained.insert(length);
         batch.iter().for_each(|sample| check(sample, length));
     }
     for length in T::TEST_LENGTHS {
-        let set = test_set::<T>(*length);
+        let set = task.test_set(*length);
         assert_eq!(set.len(), 512);
         set.iter().for_each(|sample| check(sample, *length));
     }

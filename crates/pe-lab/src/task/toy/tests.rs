@@ -49,7 +49,7 @@ fn the_streams_are_the_published_ones() {
 #[test]
 fn every_sample_follows_the_second_definition() {
     for row in rows() {
-        (row.follows)(row.definition);
+        (row.follows)(row.task, row.definition);
     }
 }
 

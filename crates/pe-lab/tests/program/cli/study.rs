@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::*;
-use crate::common::{names, succeeds};
+use crate::common::{names, succeeds, temporary};
 use pe_lab::folder::is_unfinished;
 
 fn changed(file: &Path) -> SystemTime {
@@ -12,8 +12,7 @@ fn changed(file: &Path) -> SystemTime {
 
 #[test]
 fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (folder, out) = temporary("study");
     let (stdout, stderr) = well(tiny("--details", &out));
     stdout.says_all(&["Verdict", "(floor)"]);
     assert!(
@@ -95,8 +94,7 @@ fn a_study_writes_its_files_resumes_and_refuses_to_be_mixed() {
 
 #[test]
 fn results_of_other_numbers_are_never_mixed() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (_folder, out) = temporary("study");
     assert_eq!(tiny("", &out).0, 0);
     // A study whose numbers are of another generation.
     let older = |json: &mut Value| json["versions"]["numbers"] = 0.into();
@@ -109,8 +107,7 @@ fn results_of_other_numbers_are_never_mixed() {
 
 #[test]
 fn a_study_stops_at_the_look_that_decides_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (folder, out) = temporary("study");
     let until = "--until decided --details --schemes none,sinusoidal";
     // After one step nothing is known of digits: no look decides, and every seed is run.
     let blind = format!("{until} --steps 1 --seeds 4");
@@ -134,8 +131,7 @@ fn a_study_stops_at_the_look_that_decides_it() {
 
 #[test]
 fn a_study_file_is_read_and_its_faults_are_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("mine.toml");
+    let (folder, file) = temporary("mine.toml");
     let mine = format!("--study {}", file.display());
     let out = folder.path().join("out");
     for [text, said] in rows(
@@ -161,8 +157,7 @@ fn a_study_file_is_read_and_its_faults_are_named() {
 
 #[test]
 fn impossible_results_are_refused_and_a_lost_spec_is_written_again() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (_folder, out) = temporary("study");
     let report = || ended(&mut report(&out));
     assert_eq!(tiny("", &out).0, 0);
     let file = out.join("trials/digits-none-1/result.json");
@@ -218,8 +213,7 @@ fn impossible_results_are_refused_and_a_lost_spec_is_written_again() {
 
 #[test]
 fn a_trial_that_breaks_is_reported_and_the_others_go_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (_folder, out) = temporary("study");
     // The first run lays the folders out; then one trial's place is taken by a file.
     assert_eq!(tiny("", &out).0, 0);
     let learned = out.join("trials/digits-learned-1/result.json");

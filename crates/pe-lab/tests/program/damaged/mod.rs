@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::common::{
-    self, Ended, SMALL, Says, edit_sealed, ended, failed, json, rows as table, succeeds, well,
-    words,
+    self, Ended, SMALL, Says, edit_sealed, ended, failed, json, rows as table, succeeds, temporary,
+    well, words,
 };
 use crate::rows;
 use pe_lab::folder::Entry;
@@ -35,7 +35,7 @@ fn merge(part: &Path, to: &Path) -> Ended {
 }
 
 fn training(out: &Path, steps: &str) -> Ended {
-    let flags = format!("--scheme learned --steps {steps} {}", SMALL.join(" "));
+    let flags = format!("--scheme learned --steps {steps} {SMALL}");
     ended(&mut common::train(&flags, out))
 }
 
@@ -258,8 +258,7 @@ fn a_terminal_and_a_page_get_no_orders_from_a_study() {
 
 #[test]
 fn a_large_loss_is_drawn() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (_folder, out) = temporary("study");
     // Dashed lines: those from the eighth scheme on.
     succeeds(&mut study_of("none,kerple,cope", "2", &out));
     for trial in fs::read_dir(out.join("trials")).unwrap() {

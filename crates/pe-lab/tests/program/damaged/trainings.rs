@@ -1,12 +1,11 @@
 //! Checkpoints, weights and trainings that are not as they were written.
 
 use super::*;
-use crate::common::{flip, measured};
+use crate::common::{flip, measured, temporary};
 
 #[test]
 fn a_training_that_this_program_did_not_start_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("training");
+    let (_folder, out) = temporary("training");
     well(training(&out, "3"));
     fs::remove_file(out.join("result.json")).unwrap();
     let file = out.join("spec.json");
@@ -35,8 +34,7 @@ fn a_training_that_this_program_did_not_start_is_refused() {
 
 #[test]
 fn a_damaged_checkpoint_changes_no_result() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("training");
+    let (_folder, out) = temporary("training");
     well(training(&out, "60"));
     let unbroken = measured(&out);
     let checkpoint = |name: &str| out.join("checkpoint").join(name);

@@ -1,6 +1,7 @@
 //! What a model learns of a file, and predicts.
 
 use super::*;
+use crate::common::column;
 
 /// What a model has learned is what `predict` says: on its own test rows it is right as often as its score.
 #[test]
@@ -26,20 +27,29 @@ fn predictions_are_those_of_the_test() {
     let said = said.map(|line| line.split(',').nth(1).unwrap());
     let right = said.zip(&lines[500..]);
     let right = right.filter(|(said, line)| line.starts_with(said)).count();
-    let csv = fs::read_to_string(out.join("results.csv")).unwrap();
-    let scored = csv
-        .lines()
-        .filter(|line| line.starts_with("b.csv (trained on a.csv),sinusoidal,"));
-    let (tested, correct) = scored.fold((0.0, 0.0), |(tested, correct), line| {
-        let cells: Vec<f64> = line
-            .split(',')
-            .map(|cell| cell.parse().unwrap_or(0.0))
-            .collect();
-        (tested + cells[7], correct + cells[7] * cells[8])
-    });
-    assert_eq!(tested, 100.0, "{csv}");
-    assert!((correct - right as f64).abs() < 1e-6, "{correct} {right}");
-    assert!(right > 80, "{right} of 100");
+    let right_of = |scheme: &str| -> f64 {
+        let of = |name: &str| {
+            column(&out, name, |row| {
+                let is_inside = row("inside_training") == "true";
+                row("task") == "b.csv (trained on a.csv)" && row("scheme") == scheme && is_inside
+            })
+        };
+        let (samples, shares) = (of("samples"), of("accuracy"));
+        assert_eq!(samples.iter().sum::<f64>(), 100.0);
+        assert_eq!(of("exact_match"), shares);
+        samples
+            .iter()
+            .zip(shares)
+            .map(|(of, share)| of * share)
+            .sum()
+    };
+    let (sinusoidal, none) = (right_of("sinusoidal"), right_of("none"));
+    assert!(
+        (sinusoidal - right as f64).abs() < 1e-6,
+        "{sinusoidal} {right}"
+    );
+    // Order is learned with positions, and not without.
+    assert!(sinusoidal > 95.0 && none < 70.0, "{sinusoidal} {none}");
 }
 
 /// Rows of 5 to 10 tokens. The label says whether `a` is before `b`; both are anywhere among other words,
@@ -62,54 +72,10 @@ fn rows_told_apart_by_order_alone() -> String {
     text
 }
 
-#[test]
-fn order_is_learned_with_positions_and_not_without() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("order.csv");
-    fs::write(&file, rows_told_apart_by_order_alone()).unwrap();
-    let data = DataTask::load(&file).unwrap();
-    let task = data.task();
-    let plain = Device::flex();
-    let device = plain.clone().autodiff();
-    let recipe = Recipe {
-        batch_size: 32,
-        learning_rate: 2e-3,
-        ..Recipe::default()
-    };
-    let accuracy = |name: &str| {
-        let spec = ModelSpec::default();
-        let scheme = Scheme::by_name(name, &spec, task.max_tokens()).unwrap();
-        let model = Model::init(&spec, task.as_ref(), &scheme, 1, &device).unwrap();
-        let job = Job {
-            task: task.as_ref(),
-            seed: 1,
-            steps: 150,
-            recipe: &recipe,
-            device: &device,
-        };
-        let trained = train(model, job, Watch::steps(|_, _| {})).unwrap();
-        let scores = evaluate(&trained.model, task.as_ref(), &plain, Keep::Rows).unwrap();
-        let tested: usize = scores.iter().map(|score| score.samples).sum();
-        assert_eq!(tested, 120);
-        assert!(scores.iter().all(|score| score.inside));
-        assert!(scores.iter().all(|score| score.by_position.is_empty()));
-        assert!(scores.iter().all(|of| of.exact == Some(of.score.value())));
-        let right: f64 = scores
-            .iter()
-            .map(|s| s.score.value() * s.samples as f64)
-            .sum();
-        right / tested as f64
-    };
-    let (sinusoidal, none) = (accuracy("sinusoidal"), accuracy("none"));
-    assert!(sinusoidal > 0.95, "{sinusoidal}");
-    assert!(none < 0.7, "{none}");
-}
-
 /// `--train-length` is for the novel of the laboratory what it is for a text of one's own.
 #[test]
 fn the_text_of_the_laboratory_takes_a_training_length() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("out");
+    let (folder, out) = temporary("out");
     let study = |flags: &str| {
         let small = "--schemes none --seeds 1 --steps 2 --d-model 16 --heads 2 --layers 1";
         ended(&mut common::compare(&format!("{small} {flags}"), &out))

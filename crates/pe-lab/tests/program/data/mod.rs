@@ -6,16 +6,14 @@ mod refused;
 use std::fs;
 use std::path::Path;
 
-use crate::common::{self, Says, ended, failed, json, lab, predict, succeeds, well};
+use crate::common::{
+    self, Says, ended, failed, json, lab, predict, small, succeeds, temporary, well,
+};
 use burn::tensor::Device;
-use pe_lab::ask::{ModelSpec, Recipe, Scheme};
-use pe_lab::data::DataTask;
-use pe_lab::learn::{Job, Keep, Model, Watch, evaluate, train};
 use pe_lab::rng::{RngExt, generator};
 
 fn compare(data: &Path, out: &Path) -> (i32, String, String) {
-    let mut command = common::compare(SHORT, out);
-    ended(command.args(common::SMALL).arg("--data").arg(data))
+    ended(small(SHORT, out).arg("--data").arg(data))
 }
 
 /// A study that is soon over.
@@ -49,6 +47,7 @@ fn a_study_on_a_file_keeps_a_copy_and_no_longer_needs_the_file() {
         assert_eq!(score["rows"]["asked"], 1);
         let accuracy = sum as f64 / right.len() as f64;
         assert!((score["accuracy"].as_f64().unwrap() - accuracy).abs() < 1e-12);
+        assert!(score["by_position"].as_array().unwrap().is_empty());
     }
     let kept = fs::read_to_string(out.join("data/reviews.csv")).unwrap();
     assert_eq!(kept, rows());
@@ -70,9 +69,8 @@ fn a_study_on_a_file_keeps_a_copy_and_no_longer_needs_the_file() {
 /// Runs a study of a file of the repository as its README says, but shorter.
 fn of_the_repository(name: &str, flags: &str, out: &Path) -> (String, String) {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
-    let mut command = common::compare(&format!("{SHORT} {flags}"), out);
-    command.args(common::SMALL).arg("--data");
-    succeeds(command.arg(data.join(name)))
+    let mut command = small(&format!("{SHORT} {flags}"), out);
+    succeeds(command.arg("--data").arg(data.join(name)))
 }
 
 const PROMOTERS: &str = "--no-header --label 1 --text 3 --tokens characters";
@@ -129,8 +127,8 @@ fn rows_of_a_group_stay_together_and_the_report_counts_groups() {
     let rows: String = (0..200).map(row).collect();
     fs::write(&file, format!("label,patient,text\n{rows}")).unwrap();
     let study = |flags: &str| {
-        let mut command = common::compare(&format!("{SHORT} --text text {flags}"), &out);
-        ended(command.args(common::SMALL).arg("--data").arg(&file))
+        let mut command = small(&format!("{SHORT} --text text {flags}"), &out);
+        ended(command.arg("--data").arg(&file))
     };
     // Without a word about groups the program warns.
     let (_, stderr) = well(study("--dry-run"));
@@ -159,8 +157,7 @@ fn rows_of_a_group_stay_together_and_the_report_counts_groups() {
 
 #[test]
 fn folds_are_tasks_of_their_own_and_a_winner_predicts() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (folder, out) = temporary("study");
     let flags = format!("{PROMOTERS} --folds 3");
     let (stdout, stderr) = of_the_repository("promoters.data", &flags, &out);
     stderr.says("3 folds, each a task of its own");

@@ -4,8 +4,7 @@ use super::*;
 
 #[test]
 fn a_file_that_cannot_be_used_is_refused_with_the_reason_and_nothing_starts() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("out");
+    let (folder, out) = temporary("out");
     let mut broken = rows().into_bytes();
     let place = broken.windows(4).position(|w| w == b"good").unwrap();
     broken[place] = 0xff;

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::bars::bar;
-use crate::common::{Says, data as read, flip, good_in, run_in, scored, smallest};
+use crate::common::{Says, data as read, flip, good_in, run_in, scored, smallest, temporary};
 use image::{DynamicImage, ImageBuffer, ImageFormat, Luma, Rgb, RgbImage};
 use pe_lab::ask::{Lengths, Scheme};
 use pe_lab::data::DataTask;
@@ -26,8 +26,7 @@ fn drawn(root: &Path, each: usize, size: [u32; 2]) {
 }
 
 fn folder(each: usize, size: [u32; 2]) -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().join("bars");
+    let (folder, root) = temporary("bars");
     drawn(&root, each, size);
     (folder, root)
 }
@@ -155,8 +154,7 @@ fn transparent_parts_are_laid_on_white() {
 
 #[test]
 fn folders_of_training_and_test_are_understood() {
-    let whole = tempfile::tempdir().unwrap();
-    let root = whole.path().join("split");
+    let (_whole, root) = temporary("split");
     drawn(&root.join("train"), 12, [8, 8]);
     drawn(&root.join("val"), 3, [8, 8]);
     tells(&found(&root)).says_all(&[

@@ -76,8 +76,7 @@ fn a_claimed_size_takes_no_memory() {
 
 #[test]
 fn folders_without_something_to_learn_are_refused() {
-    let whole = tempfile::tempdir().unwrap();
-    let root = whole.path().join("data");
+    let (whole, root) = temporary("data");
     fs::create_dir(&root).unwrap();
     refused(&root).says("holds no folder");
     fs::create_dir(root.join("above")).unwrap();

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
-use crate::common::{self, Says, smallest};
+use crate::common::{self, Says, smallest, temporary};
 
 use burn::tensor::Device;
 use pe_lab::ask::{ModelSpec, Scheme};
@@ -17,8 +17,7 @@ use tempfile::TempDir;
 
 /// A table in a folder of its own.
 fn table(text: &str) -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("series.csv");
+    let (folder, path) = temporary("series.csv");
     fs::write(&path, text).unwrap();
     (folder, path)
 }

@@ -13,7 +13,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::common::{self, Says, compare, edit_sealed, json, succeeds};
+use crate::common::{self, Says, edit_sealed, json, small, succeeds, temporary};
 use crate::served::{self, ask, ask_without, get, know, send, serving};
 use serde_json::Value;
 
@@ -40,7 +40,7 @@ fn listing(folder: &Path) -> BTreeMap<PathBuf, (u64, SystemTime)> {
 /// A small study, run to its end.
 fn study(out: &Path) {
     let flags = "--quiet --schemes none,learned --tasks reverse,majority --seeds 2 --steps 3";
-    succeeds(compare(flags, out).args(common::SMALL));
+    succeeds(&mut small(flags, out));
 }
 
 /// Lets the plan of a study have these seeds.

@@ -73,8 +73,7 @@ fn used(child: &Child) -> f64 {
 #[cfg(target_os = "linux")]
 #[test]
 fn work_ends_with_its_client_and_with_the_server() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (_folder, out) = temporary("study");
     study(&out);
     // Results that take long to read, and are none: 64 MiB each, of which the disk has nothing.
     let seeds = 800;

@@ -4,8 +4,7 @@ use super::*;
 
 #[test]
 fn a_study_is_shown_as_it_is_and_left_as_it_is() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (folder, out) = temporary("study");
     serving(Some(&out), |port| {
         let now = || get(port, "/api/study").json();
         let said = now();
@@ -103,14 +102,9 @@ fn a_study_is_shown_as_it_is_and_left_as_it_is() {
 
 #[test]
 fn the_curve_of_a_training_is_shown_while_it_runs() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (_folder, out) = temporary("study");
     let flags = "--quiet --schemes none --tasks reverse --seeds 1 --steps 400";
-    let running = || {
-        let mut command = compare(flags, &out);
-        command.args(common::SMALL);
-        command
-    };
+    let running = || small(flags, &out);
     let curve = out.join("trials/reverse-none-1/curve.json");
     let of = |trial: &Value| -> Vec<(u64, f64)> {
         let points = trial["held_out"].as_array().unwrap();
@@ -181,8 +175,7 @@ fn nothing_outside_of_the_folder_is_read() {
 
 #[test]
 fn a_study_of_too_many_trials_is_not_shown() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("study");
+    let (_folder, out) = temporary("study");
     study(&out);
     serving(Some(&out), |port| {
         plan_seeds(&out, 5_000);

@@ -16,7 +16,7 @@ pub struct Row {
     pub symbols: &'static str,
     pub asked: Definition,
     pub prompted: fn(&[usize]) -> Prompted,
-    pub follows: fn(Definition),
+    pub follows: fn(&dyn Task, Definition),
     pub best_blind: fn(usize) -> f64,
     pub blind_rule: fn(usize, Rule) -> f64,
     /// SHA-256 of its samples.
