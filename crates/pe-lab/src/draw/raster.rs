@@ -90,16 +90,6 @@ impl Raster {
         };
         self.sums.iter().enumerate().map(mean).collect()
     }
-
-    /// The means as an image, in the colours of a map.
-    ///
-    /// # Errors
-    ///
-    /// When the image cannot be encoded.
-    pub fn image(&self, map: fn(f64) -> Rgb) -> Result<Image, LabError> {
-        let pixels: Vec<Rgb> = self.means().into_iter().map(map).collect();
-        Image::enlarged(self.x, self.y, &pixels)
-    }
 }
 
 /// Pixels, encoded as PNG.

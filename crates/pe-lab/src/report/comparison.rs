@@ -109,13 +109,6 @@ pub struct Comparison {
     pub other_rows: Option<OtherRows>,
 }
 
-impl Comparison {
-    /// Whether both have the same mean, but for rounding.
-    pub fn is_tie(&self) -> bool {
-        self.difference.abs() < 1e-12
-    }
-}
-
 /// Why a pair is undecided: a [`Why`] with names, and where the scores of seeds lie.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -179,6 +172,11 @@ impl Comparison {
             why: Reason::of(pair, names, seeds, pairs),
             other_rows: None,
         }
+    }
+
+    /// Whether both have the same mean, but for rounding.
+    pub fn is_tie(&self) -> bool {
+        self.difference.abs() < 1e-12
     }
 
     /// Whether these two schemes are compared, in any order.

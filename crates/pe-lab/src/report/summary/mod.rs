@@ -140,9 +140,7 @@ impl Summary {
             tasks,
         }
     }
-}
 
-impl Summary {
     /// What was run, if it was run here.
     pub fn study(&self) -> Option<&StudySpec> {
         self.origin.study()
