@@ -30,8 +30,9 @@ pub(super) fn answer(summary: &Summary) -> Answer {
         return Answer::TooShort;
     }
     let positions = positions(summary, first);
+    let need = positions.as_ref().map(|of| &of.found);
     // That the control is below is said with them.
-    let told = matches!(&positions, Some(of) if matches!(of.found, Need::Needed | Need::Helpful));
+    let told = matches!(need, Some(Need::Needed | Need::Helpful));
     let parts = summary.headlines.iter().filter_map(|headline| {
         let without = told.then_some(first.part) == Some(headline.part);
         standing(summary, headline, without)
