@@ -65,15 +65,18 @@ impl Axis {
 
     /// An axis of values in \[−1, 1\].
     pub fn unit(name: &str, margin: f64) -> Self {
-        let ticks = [-1.0, -0.5, 0.0, 0.5, 1.0];
+        let ticks = [
+            (-1.0, "−1.0"),
+            (-0.5, "−0.5"),
+            (0.0, "0.0"),
+            (0.5, "0.5"),
+            (1.0, "1.0"),
+        ];
         Self {
             name: name.to_string(),
             from: -1.0 - margin,
             to: 1.0 + margin,
-            ticks: ticks
-                .map(|tick: f64| (tick, signed(tick)))
-                .into_iter()
-                .collect(),
+            ticks: ticks.map(|(value, label)| (value, label.into())).to_vec(),
         }
     }
 
@@ -189,11 +192,6 @@ fn counted(first: usize, count: usize, most: usize) -> Vec<usize> {
     vec![first]
 }
 
-/// A number to a tenth, with a true minus sign.
-fn signed(number: f64) -> String {
-    format!("{number:.1}").replace('-', "−")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,7 +204,6 @@ mod tests {
         assert_eq!(counted(11, 4, 1), [11]); // two multiples of 2, none of 5
         let far = pe_burn::MAX_POSITION;
         assert_eq!(counted(far, 1, 9), [far]);
-        assert_eq!(signed(-0.5), "−0.5");
     }
 
     #[test]

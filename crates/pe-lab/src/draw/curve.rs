@@ -4,7 +4,6 @@ use super::mark::{Chart, Stroke, dots, line};
 use super::page::Key;
 use crate::error::LabError;
 
-/// A line of a chart.
 pub(crate) struct Curve {
     pub stroke: Stroke,
     /// What it is called in the legend, if it stands there.
@@ -15,14 +14,12 @@ pub(crate) struct Curve {
 }
 
 impl Curve {
-    /// Draws it.
     pub fn draw(&self, chart: &mut Chart) -> Result<(), LabError> {
         line(chart, &self.points, self.stroke)?;
         let points = self.points.iter().filter(|_| self.dots);
         dots(chart, points.map(|at| (*at, self.stroke.colour)), 2)
     }
 
-    /// The legend of these lines.
     pub fn legend<'c>(curves: impl IntoIterator<Item = &'c Self>) -> Vec<(Key, String)> {
         let entry = |of: &'c Self| Some((Key::Line(of.stroke, None), of.name.clone()?));
         curves.into_iter().filter_map(entry).collect()

@@ -56,7 +56,6 @@ impl Look {
         DASHES[(self.0 / MAX_DISTINCT) % DASHES.len()]
     }
 
-    /// Its line.
     pub(crate) fn stroke(self) -> Stroke {
         Stroke {
             colour: self.colour(),

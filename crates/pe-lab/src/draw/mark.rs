@@ -20,19 +20,14 @@ pub(crate) struct Stroke {
 }
 
 impl Stroke {
-    /// Dashes of a medium length.
-    pub const DASHED: Option<(i32, i32)> = Some((6, 4));
-
-    /// A solid line.
     pub fn solid(colour: Rgb) -> Self {
         Self { colour, dash: None }
     }
 
-    /// A dashed line.
     pub fn dashed(colour: Rgb) -> Self {
         Self {
             colour,
-            dash: Self::DASHED,
+            dash: Some((6, 4)),
         }
     }
 
@@ -67,7 +62,6 @@ pub(crate) enum Marker {
 }
 
 impl Marker {
-    /// Every shape.
     pub const ALL: [Self; 7] = [
         Self::Dot,
         Self::TriangleUp,

@@ -9,7 +9,7 @@
 //! | `look` | the colour, the dashes and the marker of a scheme, the same on every picture of a study |
 //! | `curve` | a named line of a chart, and the legend of several |
 //! | `mark` | what is drawn inside a chart: lines, markers, bands |
-//! | `unit` | the unit of length, and colours and errors for `plotters` |
+//! | `unit` | the unit of length, colours for `plotters`, and errors |
 //! | `raster` | a grid of values as pixels |
 //! | `png` | from SVG to PNG |
 //! | `pdf` | from SVG to PDF |

@@ -12,7 +12,7 @@ use super::axis::{Axis, Side};
 use super::colour::Rgb;
 use super::mark::{Chart, Marker, Stroke};
 use super::raster::Image;
-use super::unit::{LABEL, UNIT, ink};
+use super::unit::{LABEL, UNIT, failed, ink};
 use crate::error::LabError;
 
 /// `plotters` divides the size of a font by this to get its size in pixels.
@@ -77,7 +77,7 @@ pub(crate) fn page(
 ) -> Result<String, LabError> {
     let [w, h] = [width, height].map(|length| u32::try_from(length * UNIT));
     let (Ok(w), Ok(h)) = (w, h) else {
-        return Err(LabError::Drawing(format!("a page of {width} × {height}")));
+        return Err(failed(format!("a page of {width} × {height}")));
     };
     let mut svg = String::new();
     let mut images = Vec::new();
@@ -176,7 +176,6 @@ impl Words {
         ..Self::LEFT
     };
 
-    /// In a colour.
     pub fn in_colour(self, colour: Rgb) -> Self {
         Self { colour, ..self }
     }
@@ -187,7 +186,6 @@ impl Words {
 pub(crate) enum Key {
     /// A line, with a marker if it has any.
     Line(Stroke, Option<Marker>),
-    /// A shaded area.
     Area(Rgb),
 }
 
@@ -314,13 +312,11 @@ impl<'a> Page<'a, '_> {
         Ok(chart)
     }
 
-    /// Fills a rectangle.
     pub fn fill(&self, rect: Rect, colour: Rgb) -> Result<(), LabError> {
         let rectangle = Rectangle::new(corners(rect), ink(colour).filled());
         Ok(self.area.draw(&rectangle)?)
     }
 
-    /// Draws the outline of a rectangle.
     pub fn outline(&self, rect: Rect) -> Result<(), LabError> {
         let style = ink(INK).mix(0.3).stroke_width(UNIT as u32);
         Ok(self.area.draw(&Rectangle::new(corners(rect), style))?)

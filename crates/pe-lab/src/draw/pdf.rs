@@ -15,16 +15,15 @@ pub fn render(svg: &str) -> Result<Vec<u8>, LabError> {
     use resvg::usvg::{Tree, WriteOptions};
     use svg2pdf::usvg as older;
 
-    let failed = |reason: String| LabError::Drawing(reason);
-    let tree =
-        Tree::from_str(svg, &super::png::options()).map_err(|error| failed(error.to_string()))?;
+    use super::unit::failed;
+
+    let tree = Tree::from_str(svg, &super::png::options()).map_err(failed)?;
     // `svg2pdf` reads SVG with an older `usvg`, which knows no fonts: its letters are lines already.
     let outlines = tree.to_string(&WriteOptions::default());
     let tree = older::Tree::from_str(&outlines, &older::Options::default());
-    let tree = tree.map_err(|error| failed(error.to_string()))?;
+    let tree = tree.map_err(failed)?;
     let page = svg2pdf::PageOptions { dpi: 96.0 };
-    svg2pdf::to_pdf(&tree, svg2pdf::ConversionOptions::default(), page)
-        .map_err(|error| failed(error.to_string()))
+    svg2pdf::to_pdf(&tree, svg2pdf::ConversionOptions::default(), page).map_err(failed)
 }
 
 /// Refuses to draw: this build is without PDF.

@@ -3,6 +3,7 @@
 use resvg::tiny_skia::{FilterQuality, Pixmap, PixmapPaint, Transform};
 use resvg::usvg::{Group, ImageKind, Node, Options, Tree};
 
+use super::unit::failed;
 use crate::error::LabError;
 
 /// Pixels of the PNG per pixel of the page.
@@ -14,8 +15,7 @@ pub const SCALE: f32 = 2.0;
 ///
 /// When `svg` is not an SVG, or there is no memory for its pixels.
 pub fn render(svg: &str) -> Result<Vec<u8>, LabError> {
-    let failed = |reason: String| LabError::Drawing(reason);
-    let tree = Tree::from_str(svg, &options()).map_err(|error| failed(error.to_string()))?;
+    let tree = Tree::from_str(svg, &options()).map_err(failed)?;
     let size = tree.size().to_int_size();
     let (width, height) = (size.width() as f32 * SCALE, size.height() as f32 * SCALE);
     let mut pixmap = Pixmap::new(width as u32, height as u32)
@@ -23,9 +23,7 @@ pub fn render(svg: &str) -> Result<Vec<u8>, LabError> {
     let transform = Transform::from_scale(SCALE, SCALE);
     resvg::render(&tree, transform, &mut pixmap.as_mut());
     draw_images(tree.root(), transform, &mut pixmap)?;
-    pixmap
-        .encode_png()
-        .map_err(|error| failed(error.to_string()))
+    pixmap.encode_png().map_err(failed)
 }
 
 /// How an SVG is read: with the built-in font alone.
@@ -47,8 +45,7 @@ fn draw_images(group: &Group, transform: Transform, pixmap: &mut Pixmap) -> Resu
             Node::Group(group) => draw_images(group, transform, pixmap)?,
             Node::Image(image) => {
                 if let ImageKind::PNG(png) = image.kind() {
-                    let cells = Pixmap::decode_png(png)
-                        .map_err(|error| LabError::Drawing(error.to_string()))?;
+                    let cells = Pixmap::decode_png(png).map_err(failed)?;
                     let paint = PixmapPaint {
                         quality: FilterQuality::Nearest,
                         ..PixmapPaint::default()

@@ -9,12 +9,12 @@ use base64::prelude::BASE64_STANDARD;
 use resvg::tiny_skia::{Color, Pixmap};
 
 use super::colour::Rgb;
+use super::unit::failed;
 use crate::error::LabError;
 
 /// How the cells of one axis are mapped to pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fit {
-    /// The number of cells.
     pub cells: usize,
     /// The number of cells that share a pixel.
     pub per_pixel: usize,
@@ -90,16 +90,6 @@ impl Raster {
         };
         self.sums.iter().enumerate().map(mean).collect()
     }
-
-    /// The means as an image, in the colours of a map.
-    ///
-    /// # Errors
-    ///
-    /// When the image cannot be encoded.
-    pub fn image(&self, map: fn(f64) -> Rgb) -> Result<Image, LabError> {
-        let pixels: Vec<Rgb> = self.means().into_iter().map(map).collect();
-        Image::enlarged(self.x, self.y, &pixels)
-    }
 }
 
 /// Pixels, encoded as PNG.
@@ -131,7 +121,6 @@ impl Image {
     ///
     /// When there are no pixels, or they cannot be encoded.
     pub fn new(width: usize, pixels: &[Rgb]) -> Result<Self, LabError> {
-        let failed = |reason: String| LabError::Drawing(reason);
         let size = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
         let height = pixels.len().checked_div(width).unwrap_or(0);
         let mut pixmap = Pixmap::new(size(width), size(height))
@@ -141,13 +130,10 @@ impl Image {
                 .premultiply()
                 .to_color_u8();
         }
-        match pixmap.encode_png() {
-            Ok(png) => Ok(Self { png }),
-            Err(error) => Err(failed(error.to_string())),
-        }
+        let png = pixmap.encode_png().map_err(failed)?;
+        Ok(Self { png })
     }
 
-    /// The image as a `data:` URI.
     pub fn data_uri(&self) -> String {
         format!(
             "data:image/png;base64,{}",

@@ -1,4 +1,6 @@
-//! What every other file of this folder needs to draw with `plotters`.
+//! What other files of this folder share: lengths and colours for `plotters`, and errors.
+
+use std::fmt::Display;
 
 use plotters::drawing::DrawingAreaErrorKind;
 use plotters::style::RGBColor;
@@ -16,8 +18,13 @@ pub(super) fn ink([red, green, blue]: Rgb) -> RGBColor {
     RGBColor(red, green, blue)
 }
 
+/// What went wrong, as an error of drawing.
+pub(super) fn failed(reason: impl Display) -> LabError {
+    LabError::Drawing(reason.to_string())
+}
+
 impl From<DrawingAreaErrorKind<std::io::Error>> for LabError {
     fn from(error: DrawingAreaErrorKind<std::io::Error>) -> Self {
-        Self::Drawing(error.to_string())
+        failed(error)
     }
 }

@@ -10,9 +10,7 @@ use crate::error::LabError;
 
 /// Layers that do the same with positions.
 #[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
 pub struct Group {
-    /// The indices of the layers.
     pub layers: Vec<usize>,
     /// Which keys a query sees: "full", "none", "window" of an image, "sliding" or "chunked" with a length, or how many
     /// "before" and "after" it.
@@ -27,7 +25,6 @@ pub struct Group {
 
 /// The factor of a query, as a function of its position.
 #[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
 pub struct QueryFactor {
     /// The function.
     pub formula: &'static str,
@@ -43,7 +40,6 @@ pub struct QueryFactor {
 
 /// The rotation of queries and keys.
 #[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
 pub struct Rotation {
     /// The first column of a head that it is for.
     pub first_column: usize,
@@ -57,7 +53,6 @@ pub struct Rotation {
     pub opposite: bool,
     /// Whether the frequencies of neighbouring columns follow each other, and start again in the middle of an axis.
     pub tiled_angles: bool,
-    /// The base of the frequencies.
     pub base: f64,
     /// The coordinates that share the pairs, in a model of text, images and video.
     pub axes: Option<Axes>,
@@ -78,7 +73,6 @@ pub struct Rotation {
     pub wavelengths_of_short_inputs: Option<Vec<Option<f64>>>,
     /// The pairs that make less than one turn in the length of training, without the scaling.
     pub never_complete: Vec<usize>,
-    /// The length of training.
     pub trained_on: Option<usize>,
     /// A known query and its rotation at some positions, to compare other code with; `None` for patches, which have no
     /// place in a row.

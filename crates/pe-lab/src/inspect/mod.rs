@@ -22,9 +22,8 @@ use serde::Serialize;
 
 use crate::door::Entry;
 use crate::error::LabError;
-
-pub use layers::{Group, QueryFactor, Rotation};
-pub use weights::Weights;
+use layers::{Group, Rotation};
+use weights::Weights;
 
 /// The most bytes of a `config.json`.
 const MOST_BYTES: u64 = 16 << 20;

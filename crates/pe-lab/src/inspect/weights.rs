@@ -16,13 +16,11 @@ const MAX_HEADER: u64 = 100_000_000;
 
 /// What the names and shapes of the weights say about positions.
 #[derive(Clone, Debug, Serialize)]
-#[non_exhaustive]
 pub struct Weights {
     /// The tensor that was looked at, and its shape.
     pub tensor: Option<(String, Vec<usize>)>,
     /// The layout that the names stand for, where they do.
     pub layout: Option<Layout>,
-    /// What was found, in sentences.
     pub findings: Vec<String>,
 }
 

@@ -2,7 +2,6 @@
 
 use super::encoding::Encoding;
 use super::matrix::matrix;
-use crate::draw::colour::diverging;
 use crate::draw::{Axis, Fit, Raster};
 use crate::error::LabError;
 
@@ -21,13 +20,13 @@ pub fn svg(encoding: &Encoding) -> Result<String, LabError> {
     let (start, seq_len) = encoding.positions();
     let d_model = encoding.d_model();
     let (x, y) = (Fit::new(d_model, ROOM.0), Fit::new(seq_len, ROOM.1));
-    let image = raster(encoding, x, y)?.image(diverging)?;
+    let means = raster(encoding, x, y)?.means();
     let mut subtitle = vec![encoding.describe()];
     subtitle.extend(averaged(x, y));
     let columns = Axis::counted("column of d_model", (0, d_model), x.span() as f64, 0.5);
     let title = "Sinusoidal positional encoding";
     let values = "value (dimensionless)";
-    matrix(title, &subtitle, &image, (x, columns), (y, start), values)
+    matrix(title, &subtitle, &means, (x, columns), (y, start), values)
 }
 
 fn raster(encoding: &Encoding, x: Fit, y: Fit) -> Result<Raster, LabError> {

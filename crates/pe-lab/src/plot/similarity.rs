@@ -2,8 +2,7 @@
 
 use super::encoding::Encoding;
 use super::matrix::{matrix, positions};
-use crate::draw::colour::diverging;
-use crate::draw::{Fit, Image};
+use crate::draw::Fit;
 use crate::error::LabError;
 use crate::grouped::grouped;
 
@@ -132,8 +131,6 @@ fn draw(
     description: String,
 ) -> Result<String, LabError> {
     let fit = directions.fit;
-    let pixels: Vec<_> = directions.cosines().into_iter().map(diverging).collect();
-    let image = Image::enlarged(fit, fit, &pixels)?;
     let mut subtitle = vec![description];
     if fit.per_pixel > 1 {
         let k = fit.per_pixel;
@@ -149,7 +146,7 @@ fn draw(
     matrix(
         title,
         &subtitle,
-        &image,
+        &directions.cosines(),
         (fit, across),
         (fit, first),
         values,

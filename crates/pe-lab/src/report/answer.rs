@@ -9,7 +9,6 @@ use super::comparison::{Part, Reason};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// No trial has a score.
     NoScore,
     /// No seed of any scheme has a score on every task.
     NotCompared,
@@ -28,9 +27,7 @@ pub enum Answer {
     },
     /// Nothing is claimed before the first planned look, at so many seeds.
     BeforeFirstLook(usize),
-    /// Every training is too short to tell.
     TooShort,
-    /// What the tests found.
     Found {
         /// Whether positions are needed.
         positions: Option<Positions>,
@@ -44,7 +41,6 @@ pub enum Answer {
 /// What the control without positions achieves, and what the leader does.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Positions {
-    /// Where that was tested.
     pub part: Part,
     /// What the tests say of the two.
     pub found: Need,
@@ -73,9 +69,7 @@ pub enum Need {
 /// Which schemes are best in one part.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Standing {
-    /// The part.
     pub part: Part,
-    /// Which are best.
     pub top: Top,
 }
 
@@ -87,7 +81,6 @@ pub enum Top {
     Floor,
     /// Too little was learned to name one: the highest score.
     Unlearned(f64),
-    /// One is best.
     Best(String),
     /// Several are level, or have the same score in every run, and all others are below them.
     Shared {
@@ -121,13 +114,6 @@ pub enum Achieved {
     Score(f64),
     /// A score that was computed elsewhere, of which it is not known what takes no skill.
     Given(f64),
-}
-
-impl Need {
-    /// Whether the control is proven below the leader.
-    pub fn is_proven(&self) -> bool {
-        matches!(self, Self::Needed | Self::Helpful)
-    }
 }
 
 impl Achieved {

@@ -38,10 +38,9 @@ pub fn render(summary: &Summary, lines: usize) -> String {
 fn table(summary: &Summary) -> String {
     let two_parts = summary.schemes.iter().any(|of| of.beyond.is_some());
     let has_floor = summary.tasks.iter().any(TaskSummary::has_floor);
-    let [own, others] = match (two_parts, summary.resolutions()) {
-        (true, false) => ["inside", "beyond"],
-        (true, true) => ["trained size", "other sizes"],
-        (false, _) => ["score", ""],
+    let names = match two_parts {
+        true => Part::names(summary.resolutions()),
+        false => ["score", ""],
     };
     // Of one task, its own score too, if that is another number.
     let only = match &summary.tasks[..] {
@@ -55,7 +54,7 @@ fn table(summary: &Summary) -> String {
             score(&task.measure, group.map(|group| group.mean))
         });
     }
-    let parts = Part::ALL.into_iter().zip([own, others]);
+    let parts = Part::ALL.into_iter().zip(names);
     for (part, name) in parts.take(1 + usize::from(two_parts)) {
         columns.add(name, move |of| number(of.part(part).map(|of| of.mean), 2));
         columns.add("95 %", move |of| {

@@ -17,7 +17,6 @@ impl<'a, T> Columns<'a, T> {
         columns
     }
 
-    /// Adds a column.
     pub fn add(&mut self, name: impl Into<String>, cell: impl Fn(&T) -> String + 'a) {
         self.0.push(Column {
             name: name.into(),

@@ -19,6 +19,14 @@ impl Part {
     /// Both, in the order of a report.
     pub const ALL: [Part; 2] = [Part::Inside, Part::Beyond];
 
+    /// The names of both in a table, beside lengths or beside resolutions of images.
+    pub fn names(resolutions: bool) -> [&'static str; 2] {
+        match resolutions {
+            true => ["trained size", "other sizes"],
+            false => ["inside", "beyond"],
+        }
+    }
+
     /// Where it is, in words: beside lengths, or beside resolutions of images.
     pub fn in_words(self, resolutions: bool) -> &'static str {
         match (self, resolutions) {
@@ -33,7 +41,6 @@ impl Part {
 /// The answer to "which scheme is best?" in one part.
 #[derive(Clone, Debug, Serialize)]
 pub struct Headline {
-    /// Inside or beyond the training lengths.
     pub part: Part,
     /// The tasks with a score.
     pub tasks: Vec<String>,
@@ -53,7 +60,6 @@ pub struct Headline {
 /// The answer to the question of a [`Headline`] if one task is left out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LeftOut {
-    /// The task that is left out.
     pub task: String,
     /// The scheme with the highest mean over the other tasks.
     pub highest: String,
@@ -77,7 +83,6 @@ pub const FINDINGS: [(Finding, &str, &str); 6] = [
 /// Two schemes compared on the mean over tasks of the normalized score.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
-    /// Where they are compared: inside or beyond the training lengths.
     pub part: Part,
     /// The scheme with the higher mean.
     pub higher: String,
@@ -102,13 +107,6 @@ pub struct Comparison {
     pub why: Option<Reason>,
     /// Whether other test rows would say the same. For a person's own data, and pairs with the leader.
     pub other_rows: Option<OtherRows>,
-}
-
-impl Comparison {
-    /// Whether both have the same mean, but for rounding.
-    pub fn is_tie(&self) -> bool {
-        self.difference.abs() < 1e-12
-    }
 }
 
 /// Why a pair is undecided: a [`Why`] with names, and where the scores of seeds lie.
@@ -174,6 +172,11 @@ impl Comparison {
             why: Reason::of(pair, names, seeds, pairs),
             other_rows: None,
         }
+    }
+
+    /// Whether both have the same mean, but for rounding.
+    pub fn is_tie(&self) -> bool {
+        self.difference.abs() < 1e-12
     }
 
     /// Whether these two schemes are compared, in any order.

@@ -15,9 +15,7 @@ const SAME: f64 = 0.05;
 pub struct CostSummary {
     /// The task on which it was measured.
     pub task: String,
-    /// The device.
     pub device: String,
-    /// The machine.
     pub machine: Machine,
     /// Sequences of a training step at the first length.
     pub batch_size: usize,
@@ -36,7 +34,6 @@ pub struct CostSummary {
 /// What one scheme costs at one length.
 #[derive(Clone, Debug, Serialize)]
 pub struct CostRow {
-    /// The scheme.
     pub scheme: String,
     /// Tokens of a sequence.
     pub tokens: usize,
@@ -57,16 +54,13 @@ pub struct CostRow {
 /// Score against the time of a training step at the first length.
 #[derive(Clone, Debug, Serialize)]
 pub struct Front {
-    /// Inside or beyond the training lengths.
     pub part: Part,
     /// Every scheme with a score and a cost, the cheapest first.
     pub points: Vec<FrontPoint>,
 }
 
-/// One scheme.
 #[derive(Clone, Debug, Serialize)]
 pub struct FrontPoint {
-    /// The scheme.
     pub scheme: String,
     /// Milliseconds of a training step.
     pub step_ms: f64,

@@ -64,7 +64,6 @@ pub struct Run<'a> {
 /// Why a run has no measures.
 #[derive(Clone, Copy, Debug)]
 pub struct Loss<'a> {
-    /// The reason.
     pub reason: &'a str,
     /// Whether the training itself failed, as when it diverges. Otherwise something around it did, such as
     /// a full disk, and the run is tried again.

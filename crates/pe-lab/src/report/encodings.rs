@@ -2,8 +2,7 @@
 
 use pe_burn::PositionalConfig;
 
-use super::charts::stem;
-use super::figure::Figure;
+use super::charts::{Figure, stem};
 use crate::error::LabError;
 use crate::plot::similarity;
 use crate::run::{Study, TrialResult, read_encoding};
@@ -12,14 +11,12 @@ use crate::run::{Study, TrialResult, read_encoding};
 /// one per task for a trained table or trained waves. Each shows the first seed that has a result.
 #[derive(Default)]
 pub struct Encodings {
-    /// The figures.
     pub figures: Vec<Figure>,
     /// Files that are not as the trials wrote them, and so are not drawn.
     pub damaged: Vec<String>,
 }
 
 impl Encodings {
-    /// Draws them.
     pub fn draw(study: &Study, results: &[TrialResult]) -> Result<Self, LabError> {
         let (mut figures, mut damaged) = (Vec::new(), Vec::new());
         for scheme in &study.spec().schemes {
@@ -69,7 +66,6 @@ impl Encodings {
                 figures.push(Figure {
                     svg: similarity::svg(&rows, 0, &title)?,
                     name,
-                    title,
                     caption,
                 });
                 if !trained {

@@ -5,11 +5,10 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::charts::{self, TaskFigures};
+use super::charts::{self, Figure, TaskFigures};
 use super::comparison::{Comparison, FINDINGS, Part};
 use super::data::{Data, Run, file_title, title};
 use super::encodings::Encodings;
-use super::figure::Figure;
 use super::summary::{Summary, TaskSummary};
 use super::template;
 use crate::ask::{Scheme, steps_in_words};
@@ -60,9 +59,8 @@ fn shown<'a>(figures: impl IntoIterator<Item = &'a Figure>) -> Vec<Value> {
 /// The SVG element of a figure. Its ids get the figure's name in front, since an id may occur only once on
 /// a page.
 fn inlined(figure: &Figure) -> String {
-    let start = figure.svg.find("<svg").unwrap_or(0);
     let own = &figure.name;
-    figure.svg[start..]
+    (figure.svg)
         .replace(" id=\"", &format!(" id=\"{own}-"))
         // The policy of the page allows no styles but its own, which has this one for every image.
         .replace(&format!(" {SHARP}"), "")

@@ -29,7 +29,6 @@ mod comparison;
 mod costs;
 mod data;
 mod encodings;
-mod figure;
 mod files;
 mod html;
 mod language;
@@ -49,19 +48,14 @@ mod words;
 
 use std::path::Path;
 
-pub use answer::{Achieved, Answer, Need, Positions, Standing, Top};
 pub use beside::Beside;
-pub use comparison::{Comparison, Headline, Part, Reason};
-pub use costs::{CostRow, CostSummary, Front, FrontPoint};
-pub use figure::Figure;
-pub use results::{Results, ResultsFile};
-pub use summary::{
-    Aggregate, Bits, Group, LanguageRow, LanguageSummary, SchemeOverall, SchemeSummary, SeedMean,
-    SeedScore, StepsTaken, Summary, TaskSummary, WrittenText,
-};
+pub use results::Results;
 
+use charts::Figure;
+use comparison::{Headline, Part};
 use data::Data;
 use encodings::Encodings;
+use summary::Summary;
 
 use crate::console::{tell, visible};
 use crate::data::digest;

@@ -38,9 +38,7 @@ pub struct ResultsFile {
     pub schemes: Vec<String>,
     /// The tasks, in the order of the table.
     pub tasks: Vec<String>,
-    /// The seeds.
     pub seeds: Vec<u64>,
-    /// The columns that were not read.
     pub unread: Vec<String>,
     /// The number of rows that were left out, since their column `failure` is filled.
     pub failed: usize,
@@ -181,7 +179,6 @@ fn delimiter(text: &str) -> u8 {
         .unwrap_or(b',')
 }
 
-/// What a table has.
 struct Rows {
     lines: Vec<Line>,
     /// The names of the columns that are not read.

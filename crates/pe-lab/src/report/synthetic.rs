@@ -1,8 +1,8 @@
 //! Studies with invented results, for the tests of the report.
 
+use super::charts::Figure;
 use super::data::{Data, Loss, Run};
 use super::encodings::Encodings;
-use super::figure::Figure;
 use super::html::{self, Charts};
 use super::summary::Summary;
 use super::verdict::judged;

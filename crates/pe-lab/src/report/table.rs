@@ -37,10 +37,7 @@ fn render_overall(summary: &Summary) -> String {
     let two_parts = summary.schemes.iter().any(|s| s.beyond.is_some());
     let ran_here = summary.study().is_some();
     let leaders = summary.leaders();
-    let beyond = match summary.resolutions() {
-        true => "other sizes",
-        false => "beyond",
-    };
+    let [_, beyond] = Part::names(summary.resolutions());
     let parts = Part::ALL.into_iter().zip(["inside", beyond]);
     let mut columns = Columns::of("scheme", |of: &SchemeOverall| marked(&of.scheme, &leaders));
     for (part, name) in parts.take(1 + usize::from(two_parts)) {

@@ -2,16 +2,17 @@
 //! rates were chosen.
 
 use super::data::Origin;
-use super::summary::{SchemeSummary, Summary, TaskSummary};
+use super::summary::{ABOVE_THE_FLOOR, SchemeSummary, Summary, TaskSummary};
 use super::words::{counted, fixed, list, seeds_text, spoken};
 use crate::ask::{StudySpec, Tuned, rates_in_words};
 use crate::learn::STILL_FALLING;
 
-/// A normalized score below this counts as not above the floor.
-pub const ABOVE_THE_FLOOR: f64 = 0.05;
-
 /// What is to be known before the scores: for how long was trained, and was that enough?
 pub fn how_long(summary: &Summary) -> Vec<String> {
+    // Of scores alone it is not known.
+    if summary.study().is_none() {
+        return Vec::new();
+    }
     let said = [too_short, not_converged, until_converged];
     said.iter().filter_map(|of| of(summary)).collect()
 }
@@ -186,7 +187,6 @@ fn until_converged(summary: &Summary) -> Option<String> {
     Some(said + &at_floor)
 }
 
-/// The trainings that failed.
 fn failed(summary: &Summary) -> Option<String> {
     let count: usize = summary.schemes.iter().map(|scheme| scheme.failed).sum();
     let which = runs(summary, |scheme| {

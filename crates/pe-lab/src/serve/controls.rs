@@ -12,7 +12,6 @@ pub struct Control {
     pub name: &'static str,
     /// Its name on the page.
     pub label: &'static str,
-    /// What it takes.
     #[serde(flatten)]
     pub takes: Takes,
     /// It matters only where this other setting has one of these values.
@@ -25,9 +24,7 @@ pub struct Control {
 pub enum Takes {
     /// A whole number, a multiple of `step`.
     Whole {
-        /// The least.
         least: u64,
-        /// The most.
         most: u64,
         /// Without it.
         default: u64,
@@ -36,16 +33,13 @@ pub enum Takes {
     },
     /// A real number.
     Real {
-        /// The least.
         least: f64,
-        /// The most.
         most: f64,
         /// Without it.
         default: f64,
     },
     /// One of some words, each with its name on the page. The first is the default.
     Choice {
-        /// The words.
         options: &'static [(&'static str, &'static str)],
     },
 }
@@ -162,7 +156,6 @@ impl Control {
 pub struct Refusal {
     /// The name of what is wrong.
     pub name: String,
-    /// Its value.
     pub value: String,
     /// What the value has to be.
     pub bound: String,
@@ -233,7 +226,6 @@ impl Values {
         self.get(name).1
     }
 
-    /// A whole number.
     pub fn whole(&self, name: &str) -> usize {
         self.real(name) as usize
     }

@@ -13,7 +13,6 @@ macro_rules! files {
     };
 }
 
-/// The chapters.
 const CHAPTERS: [(&str, &str); 8] = files!(
     "01-why.md" "02-sinusoid.md" "03-wavelengths.md" "04-shift.md"
     "05-sum.md" "06-rotary.md" "07-biases.md" "08-longer.md"
@@ -54,7 +53,6 @@ fn all_live() -> impl Iterator<Item = Live> {
     })
 }
 
-/// The page.
 pub fn page() -> &'static str {
     static PAGE: LazyLock<String> = LazyLock::new(|| {
         let mut chapters = String::new();

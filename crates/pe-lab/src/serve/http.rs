@@ -47,14 +47,11 @@ pub struct Request {
     pub cookies: Vec<(String, String)>,
 }
 
-/// A response.
 #[derive(Debug)]
 pub struct Response {
-    /// The status code.
     pub status: u16,
     /// The media type of the body.
     pub media: &'static str,
-    /// The body.
     pub body: Vec<u8>,
     /// What the page may load and do.
     pub policy: &'static str,
@@ -63,7 +60,6 @@ pub struct Response {
 }
 
 impl Response {
-    /// A response with a body.
     pub fn new(status: u16, media: &'static str, body: impl Into<Vec<u8>>) -> Self {
         Self {
             status,
@@ -74,7 +70,6 @@ impl Response {
         }
     }
 
-    /// A response of plain text.
     pub fn text(status: u16, text: impl Into<String>) -> Self {
         let text: String = text.into();
         Self::new(status, "text/plain; charset=utf-8", text + "\n")

@@ -42,7 +42,6 @@ impl Beside {
         wrapped(&out)
     }
 
-    /// The report as Markdown.
     fn markdown(&self, grids: &[Grid]) -> String {
         let mut out = String::from("# Studies beside each other\n\n## Verdicts\n\n");
         for study in &self.studies {

@@ -22,13 +22,12 @@ use crate::stats::Interval;
 #[derive(Clone, Debug, Serialize)]
 pub struct Beside {
     /// The studies, in the order in which they were named.
-    pub studies: Vec<Member>,
-    /// In what their specs differ.
-    pub differences: Vec<Difference>,
+    studies: Vec<Member>,
+    differences: Vec<Difference>,
     /// The scores of what they have in common.
-    pub tables: Vec<Table>,
+    tables: Vec<Table>,
     /// What is not put beside each other, and why.
-    pub not_compared: Vec<String>,
+    not_compared: Vec<String>,
 }
 
 /// One of the studies.
@@ -36,7 +35,6 @@ pub struct Beside {
 pub struct Member {
     /// What it is called here: the name of its folder.
     pub name: String,
-    /// Its own verdict.
     pub verdict: Vec<String>,
     /// Its trials with scores, and all of them.
     pub finished: [usize; 2],
@@ -56,7 +54,6 @@ pub struct Difference {
 pub struct Table {
     /// What was tested.
     pub title: String,
-    /// Where.
     pub part: Part,
     /// Where, in words.
     #[serde(skip)]
@@ -68,7 +65,6 @@ pub struct Table {
 /// A scheme in several studies.
 #[derive(Clone, Debug, Serialize)]
 pub struct SchemeRow {
-    /// Its name.
     pub scheme: String,
     /// Its score in each study, where it has any.
     pub scores: Vec<Option<ScoreOf>>,
@@ -81,7 +77,6 @@ pub struct ScoreOf {
     pub mean: f64,
     /// Its 95 % interval over seeds.
     pub interval: Option<Interval>,
-    /// The number of seeds.
     pub seeds: usize,
 }
 
@@ -150,7 +145,7 @@ impl Beside {
     }
 
     /// The tables, a column for each study.
-    pub fn grids(&self) -> Vec<Grid> {
+    fn grids(&self) -> Vec<Grid> {
         let header = |first: &str| {
             let names = self.studies.iter().map(|of| of.name.clone());
             [first.to_string()].into_iter().chain(names).collect()
@@ -177,7 +172,7 @@ impl Beside {
     }
 
     /// The sentences that stand between the verdicts and the tables.
-    pub fn remarks(&self) -> Vec<String> {
+    fn remarks(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if self.differences.is_empty() {
             lines.push("The studies ran the same.".to_string());

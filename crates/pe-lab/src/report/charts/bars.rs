@@ -1,13 +1,11 @@
 //! The scores of a task at the training lengths: a bar for each scheme, a marker for each seed.
 
-use super::panel::{Rows, WIDTH, floor_key, of_floor, stem};
-use super::scale::{bounds, scale};
-use super::series::{Series, series};
+use super::panel::{Figure, Rows, WIDTH, floor_key, of_floor, stem};
+use super::series::{Series, bounds, scale, series};
 use crate::draw::{Axis, Chart, Stroke, Words, band, line};
 use crate::error::LabError;
 use crate::report::comparison::Part;
 use crate::report::data::Data;
-use crate::report::figure::Figure;
 use crate::report::summary::TaskSummary;
 use crate::report::words::fixed;
 
@@ -49,7 +47,7 @@ pub fn draw(data: &Data<'_>, task: &TaskSummary) -> Result<Option<Figure>, LabEr
     let entries = floor.map(|_| floor_key(format!("floor: {}", task.floor_about)));
     rows.figure(
         stem("bars", &task.name),
-        format!("{}: {}{}", task.title, task.measure.name(), task.after_steps()),
+        &format!("{}: {}{}", task.title, task.measure.name(), task.after_steps()),
         "Bar and number: the mean over seeds. Markers: every seed. Line: the 95 % interval over seeds, \
          if there are two or more."
             .into(),

@@ -1,11 +1,10 @@
 //! Score against the time of a training step.
 
-use super::panel::{figure, floor_key, of_floor, panel};
+use super::panel::{Figure, WIDTH, figure, floor_key, of_floor, panel};
 use crate::draw::{Axis, Key, Look, Stroke, line, markers};
 use crate::error::LabError;
 use crate::report::comparison::Part;
 use crate::report::costs::{CostSummary, Front};
-use crate::report::figure::Figure;
 use crate::report::summary::Summary;
 use crate::report::words::counted;
 
@@ -56,15 +55,15 @@ fn chart(costs: &CostSummary, front: &Front, summary: &Summary) -> Result<Figure
         stairs.push((x.to, last));
     }
     figure(
+        (WIDTH, HEIGHT),
         name.into(),
-        format!("Score against cost {place}"),
+        &format!("Score against cost {place}"),
         format!(
             "Each scheme's mean score {place} against the time of a training step of {} on `{}` at the \
              first length of the table. Times that differ by less than 5 % count as equal.",
             counted(costs.batch_size, "sequence"),
             costs.task
         ),
-        HEIGHT,
         &legend,
         |page, top| {
             let mut chart = panel(page, (top, HEIGHT), x, &y, None)?;

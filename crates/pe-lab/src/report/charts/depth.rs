@@ -1,12 +1,11 @@
 //! Heat maps of depth and length, one for each scheme, of a task that asks for something at a depth.
 
 use super::heat::{SCALE, scale};
-use super::panel::{WIDTH, cell, figure, stem};
+use super::panel::{Figure, WIDTH, cell, figure, stem};
 use crate::draw::{Page, Rect, Words};
 use crate::error::LabError;
 use crate::learn::DEPTHS;
 use crate::report::data::Data;
-use crate::report::figure::Figure;
 use crate::report::summary::TaskSummary;
 use crate::stats::mean;
 
@@ -43,13 +42,13 @@ pub fn draw(data: &Data<'_>, task: &TaskSummary) -> Result<Option<Figure>, LabEr
     }
     let rows = maps.len().div_ceil(COLUMNS) as i32;
     figure(
+        (WIDTH, rows * HEIGHT + SCALE),
         stem("depth", &task.name),
-        format!("{}: score by depth and length", task.title),
+        &format!("{}: score by depth and length", task.title),
         "Depth is where in the sequence lies what is asked for, from its beginning (top) to its end (bottom), in \
          fifths. Numbers are normalized scores, means over seeds: 0 is the floor of the length, 1 means that every \
          answer is correct. The gap divides the training lengths from longer ones."
             .into(),
-        rows * HEIGHT + SCALE,
         &[],
         |page, top| {
             for (nth, map) in maps.iter().enumerate() {

@@ -2,16 +2,15 @@
 
 use chrono::{Datelike, NaiveDate};
 
-use super::panel::{Panel, stem};
+use super::panel::{Figure, Panel, stem};
 use super::series::{legend, series};
 use crate::draw::colour::BLACK;
 use crate::draw::{Axis, Key, Stroke};
 use crate::error::LabError;
 use crate::report::data::Data;
-use crate::report::figure::Figure;
 use crate::report::summary::TaskSummary;
 use crate::stats::Bounds;
-use crate::task::Forecast;
+use crate::task::{Forecast, Measure};
 
 const HEIGHT: i32 = 330;
 /// The most numbers that are drawn, the last of the test. With more the lines would hide each other.
@@ -56,9 +55,14 @@ pub fn draw(data: &Data<'_>, task: &TaskSummary) -> Result<Option<Figure>, LabEr
             .as_ref()
             .map_or(0, |lengths| *lengths.end())
     );
+    // The name of the column that is forecast.
+    let name = match &task.measure {
+        Measure::Error { unit } => unit.clone(),
+        measure => measure.name(),
+    };
     let panel = Panel {
         x: axis_of_time(forecast, first),
-        y: Axis::round(&task.measure_of_numbers(), low - margin..high + margin, 7),
+        y: Axis::round(&name, low - margin..high + margin, 7),
         height: HEIGHT,
         trained: None,
         behind: vec![(actual, black)],
@@ -68,7 +72,7 @@ pub fn draw(data: &Data<'_>, task: &TaskSummary) -> Result<Option<Figure>, LabEr
     Panel::figure(
         &[panel],
         stem("forecast", &task.name),
-        format!("{}: predicted and actual over time", task.title),
+        &format!("{}: predicted and actual over time", task.title),
         caption,
         &entries,
     )
@@ -115,8 +119,8 @@ fn date(day: f64, step: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::testing::Says;
     use crate::report::synthetic::Synthetic;
-    use crate::task::Measure;
 
     #[test]
     fn dates_are_as_exact_as_their_distance() {
@@ -146,7 +150,9 @@ mod tests {
             last: vec![0.0; 100],
         });
         let drawn = draw(&data, &data.tasks[0]).unwrap().unwrap();
-        assert_eq!(drawn.title, "mine: predicted and actual over time");
+        drawn
+            .svg
+            .says("aria-label=\"mine: predicted and actual over time\"");
         assert!(drawn.caption.starts_with("The last 60 numbers of the test"));
         for said in ["actual", "none", "rotary", "month", "ppm", "1973-10"] {
             assert!(drawn.svg.lines().any(|line| line == said), "{said}");

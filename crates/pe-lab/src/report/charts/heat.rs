@@ -1,11 +1,10 @@
 //! The heat map: the score of every scheme on every task.
 
-use super::panel::{WIDTH, cell, figure};
+use super::panel::{Figure, WIDTH, cell, figure};
 use crate::draw::colour::score;
 use crate::draw::{Page, Rect, Words, label_width, text_width};
 use crate::error::LabError;
 use crate::report::comparison::Part;
-use crate::report::figure::Figure;
 use crate::report::summary::{Summary, TaskSummary};
 
 /// The height of a row of cells.
@@ -38,11 +37,13 @@ pub fn draw(summary: &Summary) -> Result<Vec<Figure>, LabError> {
         (true, true) => ["0: the floor", "1: all correct"],
         (true, false) => ["0: the floor", "1: perfect"],
     };
+    let height = heights.iter().sum::<i32>() + SCALE;
     let drawn = figure(
+        (WIDTH, height),
         "heat-map".into(),
         match has_floors {
-            true => "Normalized score of every scheme on every task".into(),
-            false => "Score of every scheme on every task".into(),
+            true => "Normalized score of every scheme on every task",
+            false => "Score of every scheme on every task",
         },
         format!(
             "{}The numbers are means over seeds. A cell without a number has no result.",
@@ -53,7 +54,6 @@ pub fn draw(summary: &Summary) -> Result<Vec<Figure>, LabError> {
                 (true, false) => "0 is the floor, which takes no skill; 1 means a perfect score. ",
             }
         ),
-        heights.iter().sum::<i32>() + SCALE,
         &[],
         |page, mut top| {
             for (part, height) in parts.iter().zip(heights) {

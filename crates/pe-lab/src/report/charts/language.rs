@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use super::panel::{Panel, stem, trained_key};
+use super::panel::{Figure, Panel, stem, trained_key};
 use super::series::{Series, legend, lines, series};
 use crate::ask::steps_in_words;
 use crate::draw::colour::REFERENCE;
 use crate::draw::{Axis, Key, Look, Stroke};
 use crate::error::LabError;
 use crate::report::data::Data;
-use crate::report::figure::Figure;
 use crate::report::language::line as line_of;
 use crate::report::summary::{LanguageRow, LanguageSummary, TaskSummary};
 use crate::run::Measures;
@@ -165,7 +164,7 @@ fn by_length(
     Panel::figure(
         &panels.collect::<Vec<_>>(),
         stem(kind, &task.name),
-        format!("{}: {} {what}", task.title, task.measure.name()),
+        &format!("{}: {} {what}", task.title, task.measure.name()),
         format!(
             "Trained on windows of {trained} for {}. Scored on the last {} {}s of each window, which are the \
              same at every length. Line: the mean over seeds. Band, if there are few lines: its 95 % interval over \
@@ -229,7 +228,7 @@ fn by_position(
     Panel::figure(
         &[panel],
         stem("position", &task.name),
-        format!("{}: {} by position", task.title, task.measure.name()),
+        &format!("{}: {} by position", task.title, task.measure.name()),
         format!(
             "The mean over seeds for every {group} positions of windows of {longest}. The first tokens of a window \
              have little text before them. A line that rises at the end of the shade \

@@ -1,12 +1,10 @@
 //! The score by the length of the sequence.
 
-use super::panel::{Panel, floor, floor_key, of_floor, stem, trained_key};
-use super::scale::{bounds, scale};
-use super::series::{legend, series};
+use super::panel::{Figure, Panel, floor, floor_key, of_floor, stem, trained_key};
+use super::series::{bounds, legend, scale, series};
 use crate::draw::Axis;
 use crate::error::LabError;
 use crate::report::data::Data;
-use crate::report::figure::Figure;
 use crate::report::summary::TaskSummary;
 
 const HEIGHT: i32 = 330;
@@ -57,7 +55,7 @@ pub fn draw(data: &Data<'_>, task: &TaskSummary) -> Result<Option<Figure>, LabEr
     Panel::figure(
         &[panel],
         stem("chart", &task.name),
-        format!("{}: {measure} by {by}{steps}", task.title),
+        &format!("{}: {measure} by {by}{steps}", task.title),
         format!(
             "Line: the mean over seeds. Band, if there are few schemes: its 95 % interval over seeds. \
              Small markers: every seed.{about_floor}"

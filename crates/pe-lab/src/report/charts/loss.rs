@@ -1,12 +1,11 @@
 //! Learning curves: the loss by step, on the training batches and on held-out sequences.
 
-use super::panel::{Panel, stem};
+use super::panel::{Figure, Panel, stem};
 use super::series::{legend, series};
 use crate::draw::Axis;
 use crate::error::LabError;
 use crate::learn::CurvePoint;
 use crate::report::data::Data;
-use crate::report::figure::Figure;
 use crate::report::summary::TaskSummary;
 use crate::run::Measures;
 use crate::stats::Bounds;
@@ -101,7 +100,7 @@ fn chart(
     Panel::figure(
         &[panel],
         stem(name, &task.name),
-        format!("{}: {what} by step", task.title),
+        &format!("{}: {what} by step", task.title),
         format!(
             "The {loss} {about} Line: the mean over seeds. Band, if there are few schemes: its 95 % interval over \
              seeds.{ends}"

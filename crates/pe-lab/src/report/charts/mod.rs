@@ -11,17 +11,14 @@ mod loss;
 pub mod overview;
 mod panel;
 mod position;
-mod scale;
 mod series;
 
-pub use panel::stem;
+pub use panel::{Figure, stem};
 
 use super::data::Data;
-use super::figure::Figure;
 use super::summary::TaskSummary;
 use crate::error::LabError;
 
-/// The charts of one task.
 pub struct TaskFigures {
     /// Accuracy by scheme; by length, if there are several; by position, if answers are read at several
     /// positions; and by depth and length, if something is asked for at a depth. A forecast has one over time. A language model has charts of its own
@@ -77,7 +74,10 @@ mod tests {
             let tree = resvg::usvg::roxmltree::Document::parse(&figure.svg).unwrap();
             let root = tree.root_element();
             assert_eq!(root.attribute("role"), Some("img"), "{}", figure.name);
-            assert_eq!(root.attribute("aria-label"), Some(figure.title.as_str()));
+            // The title is the first text that a page draws.
+            let mut texts = tree.descendants().filter(|node| node.has_tag_name("text"));
+            let title = texts.next().unwrap().text().unwrap().trim();
+            assert_eq!(root.attribute("aria-label"), Some(title));
             let mut nodes = tree.descendants();
             assert!(nodes.all(|node| node.attribute("id").is_none()));
             // No text lies outside of the picture. Coordinates are those of the view box.

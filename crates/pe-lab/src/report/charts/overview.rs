@@ -1,10 +1,9 @@
 //! The picture beside the answer: a line for each scheme with its mean, its interval and every seed, inside and beyond.
 
-use super::panel::Rows;
+use super::panel::{Figure, Rows};
 use crate::draw::{Axis, Look, Stroke, line, markers};
 use crate::error::LabError;
 use crate::report::comparison::Part;
-use crate::report::figure::Figure;
 use crate::report::summary::{Aggregate, SchemeOverall, Summary};
 use crate::report::words::capitalized;
 
@@ -51,7 +50,7 @@ fn of_part(summary: &Summary, part: Part, lowest: f64) -> Result<Figure, LabErro
     };
     rows.figure(
         name.into(),
-        place,
+        &place,
         "Large mark: the mean of a scheme over tasks and seeds. Line: its 95 % interval over seeds. Small marks: every \
          seed."
             .into(),

@@ -7,7 +7,6 @@ use crate::draw::{
 };
 use crate::error::LabError;
 use crate::report::data::Data;
-use crate::report::figure::Figure;
 use crate::report::summary::TaskSummary;
 use crate::report::words::fixed;
 
@@ -23,39 +22,33 @@ const AXIS: i32 = 58;
 const TOP: i32 = 46;
 const LEGEND_LEFT: i32 = 14;
 
-/// Draws a chart: a title, `height` pixels for what `paint` draws from the given top on, and a legend.
-pub fn figure(
-    name: String,
-    title: String,
-    caption: String,
-    height: i32,
-    legend: &[(Key, String)],
-    paint: impl FnOnce(&mut Page, i32) -> Result<(), LabError>,
-) -> Result<Figure, LabError> {
-    figure_of_size((WIDTH, height), name, title, caption, legend, paint)
+/// A picture of the report with its words.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// Its file name without the ending. No other figure of the report has it.
+    pub name: String,
+    /// How to read it.
+    pub caption: String,
+    /// The picture: an SVG document.
+    pub svg: String,
 }
 
-/// The same of another width.
-fn figure_of_size(
+/// Draws a chart: a title, `height` pixels for what `paint` draws from the given top on, and a legend.
+pub fn figure(
     (width, height): (i32, i32),
     name: String,
-    title: String,
+    title: &str,
     caption: String,
     legend: &[(Key, String)],
     paint: impl FnOnce(&mut Page, i32) -> Result<(), LabError>,
 ) -> Result<Figure, LabError> {
     let room = width - 2 * LEGEND_LEFT;
     let size = (width, TOP + height + legend_height(legend, room) + 4);
-    let svg = page(size, &title, &[], |page| {
+    let svg = page(size, title, &[], |page| {
         paint(page, TOP)?;
         page.legend_in_rows((LEGEND_LEFT, TOP + height), room, legend)
     })?;
-    Ok(Figure {
-        name,
-        title,
-        caption,
-        svg,
-    })
+    Ok(Figure { name, caption, svg })
 }
 
 /// Lines on two axes.
@@ -77,12 +70,13 @@ impl Panel<'_> {
     pub fn figure(
         panels: &[Self],
         name: String,
-        title: String,
+        title: &str,
         caption: String,
         legend: &[(Key, String)],
     ) -> Result<Figure, LabError> {
         let height = panels.iter().map(|panel| panel.height).sum();
-        figure(name, title, caption, height, legend, |page, mut top| {
+        let size = (WIDTH, height);
+        figure(size, name, title, caption, legend, |page, mut top| {
             for panel in panels {
                 panel.draw(page, top)?;
                 top += panel.height;
@@ -167,7 +161,7 @@ impl Rows {
     pub fn figure(
         &self,
         name: String,
-        title: String,
+        title: &str,
         caption: String,
         legend: &[(Key, String)],
         paint: impl FnOnce(&Page, &mut Chart, Rect, &[f64]) -> Result<(), LabError>,
@@ -175,7 +169,7 @@ impl Rows {
         let rows: Vec<f64> = self.y.ticks.iter().map(|tick| tick.0).collect();
         let height = rows.len() as i32 * self.row;
         let (size, y) = ((self.width, height + AXIS), &self.y);
-        figure_of_size(size, name, title, caption, legend, |page, top| {
+        figure(size, name, title, caption, legend, |page, top| {
             let rect = inside(self.width, top, height, y);
             let x = self.x.clone().horizontal(rect.width);
             let mut chart = page.chart(rect, &x, (y, Side::Left), Lines::Vertical)?;

@@ -1,13 +1,11 @@
 //! The score by position. An average over a sequence would hide the step down where the positions that
 //! training saw end.
 
-use super::panel::{Panel, floor, floor_key, of_floor, stem, trained_key};
-use super::scale::{bounds, scale};
-use super::series::{Series, legend, series};
+use super::panel::{Figure, Panel, floor, floor_key, of_floor, stem, trained_key};
+use super::series::{Series, bounds, legend, scale, series};
 use crate::draw::Axis;
 use crate::error::LabError;
 use crate::report::data::Data;
-use crate::report::figure::Figure;
 use crate::report::summary::TaskSummary;
 use crate::task::Measure;
 
@@ -48,7 +46,7 @@ pub fn draw(data: &Data<'_>, task: &TaskSummary) -> Result<Option<Figure>, LabEr
     Panel::figure(
         &panels.collect::<Vec<_>>(),
         stem("position", &task.name),
-        format!("{}: {} by position", task.title, task.measure.name()),
+        &format!("{}: {} by position", task.title, task.measure.name()),
         format!(
             "The mean over seeds at each position of sequences of one length; if there are few schemes, with \
              its 95 % interval over seeds. A step {direction} at the end of the shade means that the scheme fails at \

@@ -76,12 +76,10 @@ fn costs_have_a_table_and_charts_unless_the_machine_was_busy() {
 /// Whatever else the page holds, a browser runs its own script and style and loads nothing.
 #[test]
 fn the_page_has_a_policy_that_allows_what_it_holds_and_nothing_else() {
-    let svg = format!(
-        "<?xml?><svg xmlns=\"http://www.w3.org/2000/svg\"><image {SHARP} width=\"1\"/></svg>"
-    );
+    let svg =
+        format!("<svg xmlns=\"http://www.w3.org/2000/svg\"><image {SHARP} width=\"1\"/></svg>");
     let figure = Figure {
         name: "similarity".into(),
-        title: "t".into(),
         caption: "\u{1b}[2J\u{9b}\u{0}\" onload=\"x\u{202e}<script>y</script>".into(),
         svg,
     };
@@ -271,11 +269,10 @@ fn a_study_without_results_has_a_page() {
 
 #[test]
 fn figures_with_the_same_ids_do_not_collide() {
-    let svg = "<?xml version=\"1.0\"?><svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\">\
+    let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\">\
                    <linearGradient id=\"g\"/><rect fill=\"url(#g)\"/></svg>";
     let figure = |name: &str| Figure {
         name: name.into(),
-        title: format!("Similarity of {name}"),
         caption: format!("Cosine of {name}."),
         svg: svg.into(),
     };

@@ -5,20 +5,15 @@
 pub struct Grid {
     /// A word that no other table of the report has: the end of its label in LaTeX.
     pub name: String,
-    /// What it shows.
     pub caption: String,
-    /// The names of the columns.
     pub header: Vec<String>,
-    /// The rows.
     pub rows: Vec<Row>,
 }
 
-/// A row of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
     /// Its cells, one for each column.
     pub cells: Vec<String>,
-    /// Whether it is set in bold.
     pub bold: bool,
 }
 

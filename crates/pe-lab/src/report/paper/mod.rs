@@ -15,7 +15,7 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
-use super::figure::Figure;
+use super::charts::Figure;
 use super::summary::Summary;
 use crate::console::tell;
 use crate::draw;

@@ -20,12 +20,10 @@ impl Reference {
         head.split_once('{').unwrap_or_default().1
     }
 
-    /// The entry of BibTeX.
     pub fn bibtex(&self) -> String {
         format!("@{}\n", self.0.trim_end())
     }
 
-    /// The fields of the entry.
     fn fields(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let fields = self.0.lines().filter_map(|line| line.split_once(" = {"));
         fields.map(|(name, value)| (name.trim(), value.trim_end_matches("},")))

@@ -28,7 +28,7 @@ fn overall(summary: &Summary) -> Grid {
     let mut columns = Columns::of("Scheme", |of: &SchemeOverall| of.scheme.clone());
     for part in parts.iter().copied() {
         columns.add(summary.part_names()[part as usize], move |of| {
-            number(of.part(part).map(|of| of.mean), 2)
+            number(of.part(part).map(|of| of.mean))
         });
         columns.add("95 %", move |of| {
             interval(of.part(part).and_then(|of| of.interval))
@@ -112,7 +112,7 @@ fn columns(task: &TaskSummary) -> Columns<'_, SchemeSummary> {
         columns.at_floor(score(&task.measure, task.floors[part as usize]));
         if task.has_floor() {
             columns.add(format!("normalized{place}"), move |of| {
-                number(of.part(part).map(|of| of.normalized), 2)
+                number(of.part(part).map(|of| of.normalized))
             });
             columns.at_floor("0.00");
         }
@@ -148,8 +148,8 @@ fn bold(leaders: &[&str], part: &str) -> String {
     }
 }
 
-fn number(value: Option<f64>, decimals: usize) -> String {
-    value.map_or(DASH.into(), |value| fixed(value, decimals))
+fn number(value: Option<f64>) -> String {
+    value.map_or(DASH.into(), |value| fixed(value, 2))
 }
 
 fn interval(interval: Option<Interval>) -> String {

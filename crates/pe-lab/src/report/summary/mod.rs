@@ -27,8 +27,8 @@ use crate::ask::StudySpec;
 use crate::stats::{Errors, MARGIN, judge};
 
 pub use numbers::{
-    Aggregate, Bits, Group, LanguageRow, LanguageSummary, SchemeOverall, SchemeSummary, SeedMean,
-    SeedScore, StepsTaken, TaskSummary, WrittenText, least_to_lead,
+    ABOVE_THE_FLOOR, Aggregate, Bits, Group, LanguageRow, LanguageSummary, SchemeOverall,
+    SchemeSummary, StepsTaken, TaskSummary, WrittenText, least_to_lead,
 };
 
 use numbers::leaders;
@@ -72,7 +72,6 @@ pub struct Summary {
     pub headlines: Vec<Headline>,
     /// Every pair of schemes over all tasks. Holm's correction is for all of them together.
     pub comparisons: Vec<Comparison>,
-    /// The tasks.
     pub tasks: Vec<TaskSummary>,
     /// What the schemes cost, if it was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,9 +140,7 @@ impl Summary {
             tasks,
         }
     }
-}
 
-impl Summary {
     /// What was run, if it was run here.
     pub fn study(&self) -> Option<&StudySpec> {
         self.origin.study()
@@ -154,9 +151,13 @@ impl Summary {
         self.tasks.iter().any(|task| task.has(Part::Beyond))
     }
 
-    /// The scheme of this name over all tasks.
     pub fn scheme(&self, name: &str) -> Option<&SchemeOverall> {
         self.schemes.iter().find(|of| of.scheme == name)
+    }
+
+    pub fn tasks_of(&self, headline: &Headline) -> impl Iterator<Item = &TaskSummary> {
+        let is_asked = |task: &&TaskSummary| headline.tasks.contains(&task.name);
+        self.tasks.iter().filter(is_asked)
     }
 
     /// The pair of the leader of a headline with another scheme.
@@ -168,11 +169,10 @@ impl Summary {
 
     /// The names of the two parts in a table.
     pub fn part_names(&self) -> [&'static str; 2] {
-        match (self.has_two_parts(), self.resolutions()) {
-            (true, true) => ["trained size", "other sizes"],
-            (true, false) => ["inside", "beyond"],
-            (false, _) if self.study().is_none() => ["score", ""],
-            (false, _) => ["held-out", ""],
+        match (self.has_two_parts(), self.study()) {
+            (true, _) => Part::names(self.resolutions()),
+            (false, None) => ["score", ""],
+            (false, Some(_)) => ["held-out", ""],
         }
     }
 

@@ -11,7 +11,6 @@ use crate::task::{Forecast, Measure, Score, TestRows};
 /// One scheme over all tasks.
 #[derive(Clone, Debug, Serialize)]
 pub struct SchemeOverall {
-    /// The scheme's name.
     pub scheme: String,
     /// Its normalized scores inside the training lengths, or on held-out data if there is one length.
     pub inside: Option<Aggregate>,
@@ -47,9 +46,7 @@ pub struct Aggregate {
     pub interval: Option<Interval>,
     /// The interquartile mean of all runs, pooled over tasks and seeds. It hides failures.
     pub iqm: f64,
-    /// The number of tasks in it.
     pub tasks: usize,
-    /// The number of runs in it.
     pub runs: usize,
     /// The score of every seed: the mean over tasks.
     pub seeds: Vec<SeedMean>,
@@ -58,7 +55,6 @@ pub struct Aggregate {
 /// The normalized score of one seed, averaged over tasks.
 #[derive(Clone, Debug, Serialize)]
 pub struct SeedMean {
-    /// The seed.
     pub seed: u64,
     /// The mean over tasks.
     pub normalized: f64,
@@ -67,7 +63,6 @@ pub struct SeedMean {
 /// One task of a study.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct TaskSummary {
-    /// The task's name.
     #[serde(rename = "task")]
     pub name: String,
     /// What it is called on a page: the name of the person's file, or the task's name.
@@ -128,7 +123,6 @@ pub struct TaskSummary {
 /// One scheme on one task.
 #[derive(Clone, Debug, Serialize)]
 pub struct SchemeSummary {
-    /// The scheme's name.
     pub scheme: String,
     /// The score inside the training lengths.
     pub inside: Option<Group>,
@@ -167,11 +161,8 @@ pub struct SchemeSummary {
 /// The steps of the trainings that were tested, over seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct StepsTaken {
-    /// The mean.
     pub mean: f64,
-    /// The fewest.
     pub least: usize,
-    /// The most.
     pub most: usize,
 }
 
@@ -214,7 +205,6 @@ pub struct Group {
 /// The score of one seed.
 #[derive(Clone, Debug, Serialize)]
 pub struct SeedScore {
-    /// The seed.
     pub seed: u64,
     /// The score in what the task measures.
     #[serde(flatten)]
@@ -232,7 +222,6 @@ pub struct LanguageSummary {
     pub scored: usize,
     /// The tokens from one sliding window to the next.
     pub stride: usize,
-    /// The tested lengths.
     pub lengths: Vec<usize>,
     /// Each scheme, followed by its scalings that are on in the test only.
     pub rows: Vec<LanguageRow>,
@@ -266,12 +255,9 @@ pub struct Bits {
     pub seeds: Vec<f64>,
 }
 
-/// What a model writes.
 #[derive(Clone, Debug, Serialize)]
 pub struct WrittenText {
-    /// The scheme.
     pub scheme: String,
-    /// The seed.
     pub seed: u64,
     /// The beginning, from the held-out part of the text.
     pub prompt: String,
@@ -302,8 +288,8 @@ pub(super) fn complete_seeds(groups: &[&Group]) -> (Vec<u64>, Vec<Vec<f64>>) {
     (seeds, scores)
 }
 
-/// Below this normalized score no scheme of a study leads: it is not above the floor.
-const FLOOR: f64 = 0.05;
+/// A normalized score below this counts as not above the floor, and no scheme of a study leads with it.
+pub const ABOVE_THE_FLOOR: f64 = 0.05;
 
 /// Below this normalized score no scheme leads on data for which it is not known what counts as solved: so little was
 /// learned that the differences are not about positions. Of an error such as that of a forecast, as little may be all
@@ -321,7 +307,7 @@ pub fn least_to_lead<'a>(tasks: impl IntoIterator<Item = &'a TaskSummary>) -> f6
     };
     match tasks.iter().all(is_open) {
         true => UNLEARNED,
-        false => FLOOR,
+        false => ABOVE_THE_FLOOR,
     }
 }
 

@@ -44,7 +44,6 @@ impl SchemeOverall {
         }
     }
 
-    /// The scores of one part.
     pub fn part(&self, part: Part) -> Option<&Aggregate> {
         match part {
             Part::Inside => self.inside.as_ref(),

@@ -38,15 +38,6 @@ impl TaskSummary {
         }
     }
 
-    /// What the numbers are that are forecast: their unit, which is the name of their column.
-    pub fn measure_of_numbers(&self) -> String {
-        match &self.measure {
-            Measure::Error { unit } => unit.clone(),
-            measure => measure.name(),
-        }
-    }
-
-    /// Whether the task was tested at one length only.
     pub fn has_one_length(&self) -> bool {
         self.lengths.iter().map(Vec::len).sum::<usize>() <= 1
     }
@@ -92,13 +83,9 @@ impl TaskSummary {
 
     /// The names of its two parts in a table.
     pub fn parts(&self) -> [&'static str; 2] {
-        match self.resolutions {
-            true => ["trained size", "other sizes"],
-            false => ["inside", "beyond"],
-        }
+        Part::names(self.resolutions)
     }
 
-    /// The scheme of this name.
     pub fn scheme(&self, name: &str) -> Option<&SchemeSummary> {
         self.schemes.iter().find(|scheme| scheme.scheme == name)
     }
@@ -197,7 +184,6 @@ impl SchemeSummary {
         }
     }
 
-    /// The scores of one part.
     pub fn part(&self, part: Part) -> Option<&Group> {
         match part {
             Part::Inside => self.inside.as_ref(),

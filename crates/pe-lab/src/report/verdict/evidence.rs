@@ -5,8 +5,7 @@ use super::words::{loss, place, subject};
 use crate::report::answer::Top;
 use crate::report::comparison::{Comparison, FINDINGS, Headline};
 use crate::report::sentences::because;
-use crate::report::summary::Summary;
-use crate::report::trainings::ABOVE_THE_FLOOR;
+use crate::report::summary::{ABOVE_THE_FLOOR, Summary};
 use crate::report::words::{fixed, list, number, p_text, range, spoken};
 use crate::stats::{FEWEST_SEEDS, Finding};
 

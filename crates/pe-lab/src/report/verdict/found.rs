@@ -2,8 +2,8 @@
 
 use crate::report::answer::{Achieved, Answer, Need, Positions, Standing, Top};
 use crate::report::comparison::{Comparison, Headline, Part};
-use crate::report::summary::{Summary, TaskSummary, least_to_lead};
-use crate::report::trainings::{self, ABOVE_THE_FLOOR};
+use crate::report::summary::{ABOVE_THE_FLOOR, Summary, TaskSummary, least_to_lead};
+use crate::report::trainings;
 use crate::report::words::is_control;
 use crate::stats::{ENOUGH_SEEDS, FEWEST_SEEDS, Finding};
 use crate::task::Measure;
@@ -30,7 +30,9 @@ pub(super) fn answer(summary: &Summary) -> Answer {
         return Answer::TooShort;
     }
     let positions = positions(summary, first);
-    let told = positions.as_ref().is_some_and(|of| of.found.is_proven());
+    let need = positions.as_ref().map(|of| &of.found);
+    // That the control is below is said with them.
+    let told = matches!(need, Some(Need::Needed | Need::Helpful));
     let parts = summary.headlines.iter().filter_map(|headline| {
         let without = told.then_some(first.part) == Some(headline.part);
         standing(summary, headline, without)
@@ -151,11 +153,7 @@ pub(super) fn unsolved(summary: &Summary, headline: &Headline) -> Option<Top> {
         .iter()
         .filter_map(|of| of.part(headline.part));
     let highest = means.map(|of| of.mean).fold(f64::NEG_INFINITY, f64::max);
-    let tasks = summary
-        .tasks
-        .iter()
-        .filter(|task| headline.tasks.contains(&task.name));
-    let least = least_to_lead(tasks);
+    let least = least_to_lead(summary.tasks_of(headline));
     match highest {
         low if low < ABOVE_THE_FLOOR.min(least) => Some(Top::Floor),
         low if low < least => Some(Top::Unlearned(low)),
@@ -165,15 +163,14 @@ pub(super) fn unsolved(summary: &Summary, headline: &Headline) -> Option<Top> {
 
 /// The tasks of a part that no scheme has learned.
 fn unlearned(summary: &Summary, headline: &Headline) -> Vec<String> {
-    let tasks = summary.tasks.iter();
-    let tasks = tasks.filter(|task| headline.tasks.contains(&task.name));
     let highest = |task: &TaskSummary| {
         let parts = task.schemes.iter().filter_map(|of| of.part(headline.part));
         parts
             .map(|of| of.normalized)
             .fold(f64::NEG_INFINITY, f64::max)
     };
-    let unlearned = tasks.filter(|task| highest(task) < least_to_lead(std::iter::once(*task)));
+    let tasks = summary.tasks_of(headline);
+    let unlearned = tasks.filter(|task| highest(task) < least_to_lead([*task]));
     unlearned.map(|task| task.title.clone()).collect()
 }
 
@@ -189,15 +186,14 @@ fn achieved(summary: &Summary, headline: &Headline, scheme: &str) -> Option<Achi
             None => Achieved::Given(mean),
         })
     };
-    let [only] = &headline.tasks[..] else {
+    let [task] = summary.tasks_of(headline).collect::<Vec<_>>()[..] else {
         return score();
     };
-    let of_task = |task: &TaskSummary| Some(task.scheme(scheme)?.part(headline.part)?.mean);
-    let task = summary.tasks.iter().find(|task| task.name == *only)?;
+    let mean = || Some(task.scheme(scheme)?.part(headline.part)?.mean);
     Some(match &task.measure {
         Measure::Given => return score(),
-        Measure::Accuracy => Achieved::Right(of_task(task)?, task.title.clone()),
-        measure => Achieved::Loss(of_task(task)?, measure.name()),
+        Measure::Accuracy => Achieved::Right(mean()?, task.title.clone()),
+        measure => Achieved::Loss(mean()?, measure.name()),
     })
 }
 

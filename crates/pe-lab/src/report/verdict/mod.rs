@@ -31,7 +31,7 @@ fn evidence_and_notes(summary: &Summary) -> Vec<String> {
     if summary.finished == 0 {
         return Vec::new();
     }
-    let mut lines = how_long(summary);
+    let mut lines = trainings::how_long(summary);
     for headline in &summary.headlines {
         lines.push(evidence::of(summary, headline));
         lines.extend(left_out::of(summary, headline));
@@ -48,14 +48,6 @@ fn evidence_and_notes(summary: &Summary) -> Vec<String> {
         Origin::Results(file) => unknown(&file.file),
     });
     lines
-}
-
-/// For how long was trained. Of scores alone it is not known.
-fn how_long(summary: &Summary) -> Vec<String> {
-    match summary.study() {
-        Some(_) => trainings::how_long(summary),
-        None => Vec::new(),
-    }
 }
 
 /// What cannot be told from scores alone.
@@ -82,7 +74,7 @@ pub fn cautions(summary: &Summary) -> Vec<String> {
     if summary.finished == 0 {
         return Vec::new();
     }
-    let mut said = how_long(summary);
+    let mut said = trainings::how_long(summary);
     if let Origin::Results(file) = &summary.origin {
         said.push(unknown(&file.file));
     }

@@ -23,18 +23,11 @@ struct Scheme {
     name: &'static str,
     title: &'static str,
     about: &'static str,
-    /// Which pictures there are: of a table, or of a function of the distance.
-    view: View,
+    /// Which pictures there are: `table`, or `distance` for those of a function of the distance.
+    view: &'static str,
     controls: &'static [Control],
     #[serde(skip)]
     numbers: fn(&Values) -> Result<Numbers, Refusal>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum View {
-    Table,
-    Distance,
 }
 
 static SCHEMES: [Scheme; 7] = [
@@ -42,7 +35,7 @@ static SCHEMES: [Scheme; 7] = [
         name: "sinusoidal",
         title: "Sinusoidal",
         about: "A vector of sines and cosines is added to each token: Vaswani et al. 2017, section 3.5.",
-        view: View::Table,
+        view: "table",
         controls: &sinusoidal::CONTROLS,
         numbers: sinusoidal::numbers,
     },
@@ -50,7 +43,7 @@ static SCHEMES: [Scheme; 7] = [
         name: "rotary",
         title: "Rotary (RoPE)",
         about: "Pairs of columns of queries and keys are rotated by their positions: Su et al. 2021.",
-        view: View::Distance,
+        view: "distance",
         controls: &rotary::CONTROLS,
         numbers: rotary::numbers,
     },
@@ -58,7 +51,7 @@ static SCHEMES: [Scheme; 7] = [
         name: "xpos",
         title: "xPos",
         about: "Rotated as by RoPE, with products that decay over the distance: Sun et al. 2022, section 3.2.",
-        view: View::Distance,
+        view: "distance",
         controls: &xpos::CONTROLS,
         numbers: xpos::numbers,
     },
@@ -66,7 +59,7 @@ static SCHEMES: [Scheme; 7] = [
         name: "alibi",
         title: "ALiBi",
         about: "Each head subtracts its own slope times the distance from the scores: Press et al. 2021.",
-        view: View::Distance,
+        view: "distance",
         controls: &bias::ALIBI,
         numbers: bias::alibi,
     },
@@ -74,7 +67,7 @@ static SCHEMES: [Scheme; 7] = [
         name: "t5",
         title: "T5",
         about: "A trained number for each range of distances is added to the scores: Raffel et al. 2019.",
-        view: View::Distance,
+        view: "distance",
         controls: &bias::T5,
         numbers: bias::t5,
     },
@@ -82,7 +75,7 @@ static SCHEMES: [Scheme; 7] = [
         name: "kerple",
         title: "KERPLE",
         about: "The scores are lowered by a trained logarithm or power of the distance: Chi et al. 2022.",
-        view: View::Distance,
+        view: "distance",
         controls: &bias::KERPLE,
         numbers: bias::kerple,
     },
@@ -90,7 +83,7 @@ static SCHEMES: [Scheme; 7] = [
         name: "fire",
         title: "FIRE",
         about: "A small trained network makes a bias of the distance relative to the position: Li et al. 2023.",
-        view: View::Distance,
+        view: "distance",
         controls: &bias::FIRE,
         numbers: bias::fire,
     },
