@@ -12,7 +12,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use common::settings;
-use fuzzing::fuzz;
 use pe_lab::ask::{Plan, StudySpec, Tasks};
 use pe_lab::data::{DataTask, Source};
 use pe_lab::folder::{Entry, write_sealed};
@@ -20,7 +19,8 @@ use pe_lab::inspect::Inspection;
 use pe_lab::run::TrialResult;
 use pe_lab::task::{Input, Sample, Task};
 
-fn corpus(parser: &str) -> Vec<(String, Vec<u8>)> {
+/// Reads the corpus of a parser in all of these ways, and files that are made of it.
+fn fuzz(parser: &str, reads: &[&dyn Fn(&Path) -> bool]) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/corpus")
         .join(parser);
@@ -33,7 +33,7 @@ fn corpus(parser: &str) -> Vec<(String, Vec<u8>)> {
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
         (name, fs::read(file).unwrap())
     };
-    files.into_iter().map(named).collect()
+    fuzzing::fuzz(parser, files.into_iter().map(named).collect(), reads);
 }
 
 /// Uses a task of foreign data as a training does.
@@ -101,24 +101,24 @@ fn source(source: &Source) -> bool {
 #[test]
 fn csv() {
     let first = by("no_header = true; label = '1'; skip_bad = 5; max_len = 9");
-    fuzz("csv", corpus("csv"), &[&usual, &first]);
+    fuzz("csv", &[&usual, &first]);
 }
 
 #[test]
 fn ts() {
-    fuzz("ts", corpus("ts"), &[&usual]);
+    fuzz("ts", &[&usual]);
 }
 
 #[test]
 fn arff() {
-    fuzz("arff", corpus("arff"), &[&usual]);
+    fuzz("arff", &[&usual]);
 }
 
 #[test]
 fn whole_series_of_a_long_table() {
     let strict = by("id = 'id'; time = 'time'");
     let skipping = by("id = 'id'; time = 'time'; skip_bad = 9");
-    fuzz("long", corpus("long"), &[&strict, &skipping]);
+    fuzz("long", &[&strict, &skipping]);
 }
 
 /// A table of classes, with the records of a FASTA file that is as it should be.
@@ -137,7 +137,7 @@ fn tables_of_classes() {
         })
     };
     let [strict, skipping] = ["", "skip_bad = 9"].map(|text| move |file: &Path| of(file, text));
-    fuzz("labels", corpus("labels"), &[&strict, &skipping]);
+    fuzz("labels", &[&strict, &skipping]);
 }
 
 /// One text of a folder, beside texts that are as they should be.
@@ -157,30 +157,30 @@ fn texts_of_a_folder() {
     };
     let words = |file: &Path| of(file, "");
     let characters = |file: &Path| of(file, "tokens = 'characters'; skip_bad = 1");
-    fuzz("texts", corpus("texts"), &[&words, &characters]);
+    fuzz("texts", &[&words, &characters]);
 }
 
 #[test]
 fn json_lines() {
-    fuzz("jsonl", corpus("jsonl"), &[&usual]);
+    fuzz("jsonl", &[&usual]);
 }
 
 #[test]
 fn text() {
     let next = by("objective = 'next'");
-    fuzz("text", corpus("text"), &[&usual, &next]);
+    fuzz("text", &[&usual, &next]);
 }
 
 #[test]
 fn fasta() {
     let skipping = by("skip_bad = 9; max_len = 9");
-    fuzz("fasta", corpus("fasta"), &[&usual, &skipping]);
+    fuzz("fasta", &[&usual, &skipping]);
 }
 
 /// Changes break nearly every stream, so that only the file as it is can be used.
 #[test]
 fn packed() {
-    fuzz("packed", corpus("packed"), &[&usual]);
+    fuzz("packed", &[&usual]);
 }
 
 /// Tables of texts, of numbers and of lists, as the crates of Arrow write them in every form of file that is read.
@@ -190,7 +190,7 @@ fn columnar() {
     let of_time = by("target = 'half'; skip_bad = 9");
     let cells = by("columns = ['half', 'whole']; skip_bad = 9");
     let reads: [&dyn Fn(&Path) -> bool; 3] = [&usual, &of_time, &cells];
-    fuzz("columnar", corpus("columnar"), &reads);
+    fuzz("columnar", &reads);
 }
 
 #[test]
@@ -200,19 +200,18 @@ fn series() {
     let class = by("target = 'class'; time = 'time'; skip_bad = 3");
     let two_columns = by("target = 'value'; time = 'year,quarter'; skip_bad = 3");
     let reads: [&dyn Fn(&Path) -> bool; 4] = [&short, &long, &class, &two_columns];
-    fuzz("series", corpus("series"), &reads);
+    fuzz("series", &reads);
 }
 
 #[test]
 fn token_ids() {
-    fuzz("ids", corpus("ids"), &[&usual]);
+    fuzz("ids", &[&usual]);
 }
 
 #[test]
 fn plans() {
     fuzz(
         "plan",
-        corpus("plan"),
         &[&|file| {
             let Ok(plan) = Plan::read(file) else {
                 return false;
@@ -237,7 +236,6 @@ fn studies() {
     let tasks = Tasks::default();
     fuzz(
         "study",
-        corpus("study"),
         &[&|file| {
             let spec: Result<StudySpec, _> = pe_lab::folder::read_json(&Entry::named(file));
             let Ok(spec) = spec else { return false };
@@ -251,7 +249,6 @@ fn results() {
     let tasks = Tasks::default();
     fuzz(
         "result",
-        corpus("result"),
         &[&|file| {
             // With its old digest every change would be refused, so it gets that of what it is now.
             if let Ok(serde_json::Value::Object(mut fields)) =
@@ -298,7 +295,6 @@ fn inspected(inspection: &Inspection) {
 fn configs() {
     fuzz(
         "config",
-        corpus("config"),
         &[&|file| {
             let read = Inspection::read(file, None, None);
             read.iter().for_each(inspected);
@@ -312,7 +308,6 @@ fn weights() {
     let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/config/llama.json");
     fuzz(
         "safetensors",
-        corpus("safetensors"),
         &[&|file| {
             let read = Inspection::read(&config, Some(file), None);
             read.iter().for_each(inspected);
