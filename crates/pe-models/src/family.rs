@@ -43,8 +43,6 @@ pub(super) struct Family {
     /// The name of the base in the file, where that is another; where there are parameters, that of one that replaces
     /// theirs.
     pub base_field: Option<&'static str>,
-    /// The field of the rotated share, where it has another name.
-    pub share_field: Option<&'static str>,
     /// Whether the name of a scaling in a group for a kind of layer is `rope_type` alone, and the older `type` is passed over.
     pub newer_names: bool,
     /// Fields that the code of the type reads and that are not read here: a file that has one is refused.
@@ -149,6 +147,8 @@ pub(super) enum Share {
     Whole,
     /// All of them, and the code of the model fails where the file has another share.
     WholeOnly,
+    /// The share of this name, which stands beside the parameters.
+    Field(&'static str),
     /// The share that is named `partial_rotary_factor`.
     Part(f64),
     /// The same in the group of a kind of layer without a scaling, and what stands beside the groups is passed over.
@@ -378,7 +378,6 @@ pub(super) const fn family(name: &'static str, layout: Layout, sizes: [usize; 4]
         places: Places::Row,
         opposite: false,
         base_field: None,
-        share_field: None,
         newer_names: false,
         unread: &[],
     }
@@ -404,10 +403,9 @@ impl Family {
 
     /// The name of the rotated share in the file.
     pub fn share_name(&self) -> &'static str {
-        match self.share_field {
-            Some(name) => name,
-            None if self.is_neox => "rotary_pct",
-            None => "partial_rotary_factor",
+        match self.is_neox {
+            true => "rotary_pct",
+            false => "partial_rotary_factor",
         }
     }
 
@@ -447,7 +445,6 @@ setters! {
     neox() => is_neox: true;
     opposite() => opposite: true;
     base_field(name: &'static str) => base_field: Some(name);
-    share_field(name: &'static str) => share_field: Some(name);
     places(places: Places) => places: places;
     interleave_flag() => interleave_flag: true;
     base(base: f64) => base: base;

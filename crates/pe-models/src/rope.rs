@@ -41,6 +41,9 @@ pub(super) fn of_kind(
         (Some(RopeScaling::Proportional(_)), ..) => width,
         (_, Some(listed), _) => listed,
         (None, _, Share::Whole | Share::WholeOrColumns) => width,
+        (None, _, Share::Field(name)) => {
+            (width as f64 * file.optional_number(name)?.unwrap_or(1.0)) as usize
+        }
         _ => {
             let share = parameters.optional_number(SHARE).map_err(of)?;
             shared(&columns, share.unwrap_or(1.0), family)?
@@ -143,7 +146,9 @@ fn shared(columns: &Range<usize>, share: f64, family: &Family) -> Result<usize, 
         rotary_dim => rotary_dim,
     };
     match family.share {
-        Share::Whole | Share::WholeOnly | Share::WholeOrColumns if rotary_dim != width => {
+        Share::Whole | Share::WholeOnly | Share::WholeOrColumns | Share::Field(_)
+            if rotary_dim != width =>
+        {
             Err(format!(
                 "a scaling with `{SHARE}` {share}, which {} does not have",
                 family.name

@@ -406,7 +406,7 @@ pub(super) const FAMILIES: &[Family] = &[
         .kinds(Rule(|i, n| match (i + 1) % 6 == 0 || i + 1 == n { true => "full_attention", false => "sliding_attention" }))
         .rope(NEOMME).newer_names().sections(Sections::TwoDealt, [0, 0, 0]).unread(&["rope_scaling"]),
     // The base and the share of the published files, which version 5.23.0 of transformers ignores.
-    family("nomic_bert", Halves, [12, 768, 12, 2048]).base(1e3).base_field("rotary_emb_base").share(1.0).share_field("rotary_emb_fraction")
+    family("nomic_bert", Halves, [12, 768, 12, 2048]).base(1e3).base_field("rotary_emb_base").shares(Share::Field("rotary_emb_fraction"))
         .unread(&["rotary_emb_interleaved", "rotary_emb_scale_base", "rotary_scaling_factor"]),
     family("olmo", Halves, [32, 4096, 32, 2048]),
     family("olmo2", Halves, [32, 4096, 32, 2048]),
