@@ -47,6 +47,8 @@ fn shared_weights_are_bit_equal_between_schemes_at_one_seed_and_differ_at_anothe
     assert_eq!(drawn, none.num_params());
     // Another task has the same vocabulary and the same number of classes, and weights of its own.
     let [of_task, _, rest_of_task] = parts(&init(&Shift3, "none", 1), after);
+    let count = |parts: &[Vec<u32>]| parts.iter().map(Vec::len).sum::<usize>();
+    assert_eq!(count(&of_task) + count(&rest_of_task), drawn);
     assert_ne!([&of_task, &rest_of_task], [&tokens, &rest]);
 }
 

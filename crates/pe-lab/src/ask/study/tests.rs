@@ -211,4 +211,6 @@ fn tuned_rates_go_into_the_trials_and_stay_when_a_study_grows() {
     };
     assert_eq!(untuned.obstacles(&earlier), ["tune"]);
     assert_eq!(earlier.obstacles(&untuned), ["schemes", "tune"]);
+    // Its plan tunes again.
+    assert_eq!(earlier.plan().tune, Some(3));
 }
