@@ -412,14 +412,16 @@ impl Layout<'_> {
         let has_comma = |column: usize| {
             self.kind == TokenKind::Numbers && self.sheet.columns[column].has_comma()
         };
-        let cells = self.tokens.iter();
-        let cells = cells.map(|column| (*column, record.get(*column).unwrap_or("").trim()));
-        let cells: Vec<(usize, &str)> = cells.collect();
-        let last = cells.iter().rposition(|(_, cell)| !cell.is_empty());
-        let filled = last.map_or(0, |at| at + 1);
+        let cell = |column: usize| record.get(column).unwrap_or("").trim();
+        let is_filled = |column: &usize| !cell(*column).is_empty();
+        let filled = self
+            .tokens
+            .iter()
+            .rposition(is_filled)
+            .map_or(0, |last| last + 1);
         let mut tokens = Tokens::default();
-        for (column, cell) in &cells[..filled] {
-            match *cell {
+        for column in &self.tokens[..filled] {
+            match cell(*column) {
                 "" => tokens.push_empty(),
                 cell if has_comma(*column) => tokens.push(&with_point(cell)),
                 cell => Reading::split(self.kind, cell, |token| tokens.push(token)),

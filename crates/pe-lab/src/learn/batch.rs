@@ -1,6 +1,6 @@
 //! Samples on the host become tensors on a device.
 
-use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
+use burn::tensor::{Bool, Device, Element, Int, Tensor, TensorData};
 use pe_burn::Positions;
 
 use crate::ask::PositionSource;
@@ -114,16 +114,16 @@ impl TensorBatch {
                 .iter()
                 .map(move |answer| (row * seq + answer.position) as i32)
         });
-        let line = |values: Vec<i32>| Tensor::from_data(values.as_slice(), device);
+        let indices = |values: Vec<i32>| Tensor::from_data(line(values), device);
         let numbers = samples.iter().flat_map(|sample| &sample.numbers);
         let numbers: Vec<f32> = numbers.copied().collect();
         Self {
             input: InputTensor::new(samples, seq, device),
             padding,
             positions: Positions::default(),
-            read: (readout == Readout::PerToken).then(|| line(read.collect())),
-            targets: line(targets.collect()),
-            numbers: (!numbers.is_empty()).then(|| Tensor::from_data(numbers.as_slice(), device)),
+            read: (readout == Readout::PerToken).then(|| indices(read.collect())),
+            targets: indices(targets.collect()),
+            numbers: (!numbers.is_empty()).then(|| Tensor::from_data(line(numbers), device)),
             dropout_seed: None,
         }
     }
@@ -152,6 +152,12 @@ impl TensorBatch {
         self.positions = source.positions(&lengths, seq)?;
         Ok(self)
     }
+}
+
+/// Numbers in a row, which are not copied.
+fn line<E: Element>(numbers: Vec<E>) -> TensorData {
+    let count = numbers.len();
+    TensorData::new(numbers, [count])
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use crate::console::visible;
 use crate::error::LabError;
 use crate::grouped::grouped;
 use crate::report::words::{capitalized, fixed, joined, p_text};
+use crate::task::Score;
 
 /// The text of a template with these values. One whose name ends in `.html` is a page, and writes every text as text.
 ///
@@ -61,9 +62,7 @@ fn environment() -> Environment<'static> {
     });
     page.add_filter("value", |seed: Value| {
         let of = |name| seed.get_attr(name).ok().filter(|of| !of.is_undefined());
-        ["accuracy", "exact_match", "bits", "error", "score"]
-            .into_iter()
-            .find_map(of)
+        Score::FIELDS.into_iter().find_map(of)
     });
     page.add_filter("span", |value: Value| match value.kind() {
         ValueKind::Seq => {
@@ -116,7 +115,6 @@ fn thousands(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::Score;
 
     #[test]
     fn a_seed_shows_its_score_in_every_measure() {

@@ -36,7 +36,7 @@ pub enum Measure {
     Given,
 }
 
-/// A score with what it measures. In a file it is the field `accuracy`, `exact_match`, `bits`, `error` or `score`.
+/// A score with what it measures. In a file it is one of the fields [`FIELDS`](Self::FIELDS).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Score {
@@ -118,6 +118,9 @@ impl Measure {
 }
 
 impl Score {
+    /// The fields of a file that hold a score, one for each measure.
+    pub const FIELDS: [&str; 5] = ["accuracy", "exact_match", "bits", "error", "score"];
+
     /// The number alone.
     pub fn value(self) -> f64 {
         match self {

@@ -160,6 +160,12 @@ impl Summary {
         self.tasks.iter().filter(is_asked)
     }
 
+    /// The task of a headline, if it is about one alone.
+    pub fn only_task_of(&self, headline: &Headline) -> Option<&TaskSummary> {
+        let mut tasks = self.tasks_of(headline);
+        tasks.next().filter(|_| tasks.next().is_none())
+    }
+
     /// The pair of the leader of a headline with another scheme.
     pub fn pair(&self, headline: &Headline, other: &str) -> Option<&Comparison> {
         let leader = headline.order.first()?;

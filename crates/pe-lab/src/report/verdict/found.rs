@@ -186,7 +186,7 @@ fn achieved(summary: &Summary, headline: &Headline, scheme: &str) -> Option<Achi
             None => Achieved::Given(mean),
         })
     };
-    let [task] = summary.tasks_of(headline).collect::<Vec<_>>()[..] else {
+    let Some(task) = summary.only_task_of(headline) else {
         return score();
     };
     let mean = || Some(task.scheme(scheme)?.part(headline.part)?.mean);

@@ -8,9 +8,7 @@ use crate::report::words::{fixed, list};
 /// The loss of a scheme in its own unit, where the headline is about one task that is scored by a loss.
 pub(super) fn loss(summary: &Summary, headline: &Headline, scheme: &str) -> String {
     let of_task = || {
-        let [task] = summary.tasks_of(headline).collect::<Vec<_>>()[..] else {
-            return None;
-        };
+        let task = summary.only_task_of(headline)?;
         let group = task.scheme(scheme)?.part(headline.part)?;
         let name = task.measure.name();
         task.measure
