@@ -59,5 +59,5 @@ pub use steps::{MAX_STEPS, StepCount, steps_in_words};
 pub use study::{Grown, StudySpec, TaskSteps};
 pub use tasks::Tasks;
 pub use trial::TrialSpec;
-pub use tuning::{ChosenRate, TUNING_SEED, Tuned, rates_in_words};
+pub use tuning::{Attempt, ChosenRate, Search, TUNING_SEED, Tuned, rates_in_words};
 pub use versions::{CODE, Versions};

@@ -8,6 +8,9 @@ use crate::names::one_of;
 /// The most sequences per step. No task gains anything from more.
 const MAX_BATCH: usize = 65_536;
 
+/// The highest learning rate.
+pub const HIGHEST_RATE: f64 = 1.0;
+
 /// The learning rate after the warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -112,11 +115,11 @@ impl Recipe {
             let bounds = format!("from 1 to {MAX_BATCH}");
             return wrong("batch_size", &self.batch_size, &bounds);
         }
-        if !(self.learning_rate > 0.0 && self.learning_rate <= 1.0) {
+        if !(self.learning_rate > 0.0 && self.learning_rate <= HIGHEST_RATE) {
             return wrong(
                 "learning_rate",
                 &self.learning_rate,
-                "above 0 and at most 1",
+                &format!("above 0 and at most {HIGHEST_RATE}"),
             );
         }
         if !(0.0..1.0).contains(&self.beta_2) {

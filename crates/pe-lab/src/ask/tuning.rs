@@ -1,8 +1,10 @@
 //! Learning rates that are tried for every scheme before a study.
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 
-use super::recipe::Recipe;
+use super::recipe::{HIGHEST_RATE, Recipe};
 use crate::error::LabError;
 
 /// How many rates can be tried. The grid of nine reaches from a sixteenth to sixteen times the recipe's rate.
@@ -11,13 +13,27 @@ const COUNTS: std::ops::RangeInclusive<usize> = 2..=9;
 /// The seed of the trainings that choose. No preset reports it, and no study that tunes may.
 pub const TUNING_SEED: u64 = 101;
 
+/// The seeds at which the two best rates are trained again.
+const AGAIN: [u64; 2] = [102, 103];
+
+/// How many rates may be tried beyond the first ones, where the best of them is the lowest or the highest.
+const BEYOND: usize = 2;
+
 /// What is tried for every scheme on every task, and what was chosen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tuned {
     /// The seed of the trainings that choose.
     pub seed: u64,
-    /// The learning rates that are tried, the lowest first. They are the same for every scheme.
+    /// The learning rates that are tried first, the lowest first. They are the same for every scheme.
     pub rates: Vec<f64>,
+    /// How many rates beyond them may follow, each where the best so far is the lowest or the highest: half of the one or twice
+    /// the other. 0 in studies of earlier versions.
+    #[serde(default)]
+    pub beyond: usize,
+    /// The seeds at which the two best rates are trained again. Of the two the one with the lower mean loss is chosen. None in studies of
+    /// earlier versions.
+    #[serde(default)]
+    pub again: Vec<u64>,
     /// What was chosen so far.
     pub chosen: Vec<ChosenRate>,
 }
@@ -31,8 +47,36 @@ pub struct ChosenRate {
     pub scheme: String,
     /// The rate with the lowest held-out loss.
     pub rate: f64,
-    /// The held-out loss of every rate that was tried; `None` where the training failed.
+    /// The held-out loss of each of the first rates; `None` where the training failed.
     pub losses: Vec<Option<f64>>,
+    /// The trainings that followed: of rates beyond the first ones, and of the two best at further seeds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further: Vec<Attempt>,
+}
+
+/// One training that helps to choose.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// The learning rate.
+    pub rate: f64,
+    /// The seed.
+    pub seed: u64,
+    /// The held-out loss at the end; `None` where the training failed.
+    pub loss: Option<f64>,
+}
+
+/// Where the choice for one scheme on one task stands.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Search {
+    /// The rates and seeds to train next, after so many trainings.
+    Train {
+        /// A rate and a seed for each training.
+        next: Vec<(f64, u64)>,
+        /// The number of trainings that have a result.
+        finished: usize,
+    },
+    /// All is trained.
+    Chosen(ChosenRate),
 }
 
 impl Tuned {
@@ -41,7 +85,7 @@ impl Tuned {
     ///
     /// # Errors
     ///
-    /// [`LabError::Usage`] for a count out of bounds, for a study that reports the seed of the tuning, or when
+    /// [`LabError::Usage`] for a count out of bounds, for a study that reports a seed of the tuning, or when
     /// the highest rate is above 1.
     pub fn around(recipe: &Recipe, count: usize, seeds: &[u64]) -> Result<Self, LabError> {
         if !COUNTS.contains(&count) {
@@ -51,9 +95,10 @@ impl Tuned {
                 COUNTS.end()
             )));
         }
-        if seeds.contains(&TUNING_SEED) {
+        let of_tuning = |seed: &&u64| **seed == TUNING_SEED || AGAIN.contains(seed);
+        if let Some(seed) = seeds.iter().find(of_tuning) {
             return Err(LabError::Usage(format!(
-                "the seed {TUNING_SEED} is the one that learning rates are chosen on, so a study with --tune cannot \
+                "the seed {seed} is one that learning rates are chosen on, so a study with --tune cannot \
                  report it: choose other seeds"
             )));
         }
@@ -70,8 +115,15 @@ impl Tuned {
         Ok(Self {
             seed: TUNING_SEED,
             rates,
+            beyond: BEYOND,
+            again: AGAIN.to_vec(),
             chosen: Vec::new(),
         })
+    }
+
+    /// The most trainings that one choice takes.
+    pub fn most_trainings(&self) -> usize {
+        self.rates.len() + self.beyond + 2 * self.again.len()
     }
 
     /// What was chosen for a scheme on a task.
@@ -80,38 +132,129 @@ impl Tuned {
         chosen.find(|chosen| chosen.task == task && chosen.scheme == scheme)
     }
 
-    /// Keeps the rate with the lowest loss; the lower one of two with the same.
+    /// Keeps what was chosen in the place of what was chosen before.
+    pub fn keep(&mut self, new: ChosenRate) {
+        let other = |of: &ChosenRate| of.task != new.task || of.scheme != new.scheme;
+        self.chosen.retain(other);
+        self.chosen.push(new);
+    }
+
+    /// Keeps what follows from these losses of the first rates, where every other training fails.
+    #[cfg(test)]
+    pub fn keep_of(&mut self, task: &str, scheme: &str, losses: &[Option<f64>]) {
+        let loss = |rate, seed| {
+            let nth = self.rates.iter().position(|known| *known == rate);
+            Some(
+                nth.filter(|_| seed == self.seed)
+                    .and_then(|nth| losses[nth]),
+            )
+        };
+        match self.search(task, scheme, loss).unwrap() {
+            Search::Chosen(chosen) => self.keep(chosen),
+            Search::Train { next, .. } => panic!("{next:?} has no loss"),
+        }
+    }
+
+    /// What is to be trained next for a scheme on a task, or the choice. `loss` is the loss of a rate and a seed: `None` where it
+    /// was not trained yet, `Some(None)` where the training failed.
     ///
     /// # Errors
     ///
     /// [`LabError::Trial`] when no training has a loss.
-    pub fn choose(
-        &mut self,
+    pub fn search(
+        &self,
         task: &str,
         scheme: &str,
-        losses: Vec<Option<f64>>,
-    ) -> Result<(), LabError> {
-        let finite = self.rates.iter().zip(&losses);
-        let finite =
-            finite.filter_map(|(rate, loss)| Some((rate, loss.filter(|loss| loss.is_finite())?)));
-        let best = finite.min_by(|a, b| a.1.total_cmp(&b.1));
-        let Some((rate, _)) = best else {
-            return Err(LabError::Trial(format!(
-                "no learning rate of {} trained {scheme} on {task}, so none can be chosen",
-                rates_in_words(&self.rates)
-            )));
-        };
-        let rate = *rate;
-        self.chosen
-            .retain(|chosen| chosen.task != task || chosen.scheme != scheme);
-        self.chosen.push(ChosenRate {
-            task: task.to_string(),
-            scheme: scheme.to_string(),
-            rate,
-            losses,
-        });
-        Ok(())
+        loss: impl Fn(f64, u64) -> Option<Option<f64>>,
+    ) -> Result<Search, LabError> {
+        let mut asked: Vec<(f64, u64)> = self.rates.iter().map(|rate| (*rate, self.seed)).collect();
+        loop {
+            let attempts = asked.iter().filter_map(|&(rate, seed)| {
+                let loss = loss(rate, seed)?.filter(|loss| loss.is_finite());
+                Some(Attempt { rate, seed, loss })
+            });
+            let mut attempts: Vec<Attempt> = attempts.collect();
+            if attempts.len() < asked.len() {
+                let finished = attempts.len();
+                asked.retain(|&(rate, seed)| loss(rate, seed).is_none());
+                return Ok(Search::Train {
+                    next: asked,
+                    finished,
+                });
+            }
+            let more = self.next(&attempts);
+            if !more.is_empty() {
+                asked.extend(more);
+                continue;
+            }
+            let Some(rate) = best(&attempts) else {
+                let tried: Vec<f64> = asked.iter().map(|of| of.0).collect();
+                return Err(LabError::Trial(format!(
+                    "no learning rate of {} trained {scheme} on {task}, so none can be chosen",
+                    rates_in_words(&tried)
+                )));
+            };
+            let further = attempts.split_off(self.rates.len());
+            return Ok(Search::Chosen(ChosenRate {
+                task: task.to_string(),
+                scheme: scheme.to_string(),
+                rate,
+                losses: attempts.iter().map(|of| of.loss).collect(),
+                further,
+            }));
+        }
     }
+
+    /// What follows these trainings: a rate beyond them, or the two best at further seeds, or nothing.
+    fn next(&self, attempts: &[Attempt]) -> Vec<(f64, u64)> {
+        if attempts.iter().any(|of| of.seed != self.seed) {
+            return Vec::new();
+        }
+        let mut trained: Vec<&Attempt> = attempts.iter().filter(|of| of.loss.is_some()).collect();
+        trained.sort_by(|a, b| {
+            let by_loss = a.loss.partial_cmp(&b.loss).unwrap_or(Ordering::Equal);
+            by_loss.then(a.rate.total_cmp(&b.rate))
+        });
+        let Some(best) = trained.first().map(|of| of.rate) else {
+            return Vec::new();
+        };
+        if attempts.len() < self.rates.len() + self.beyond {
+            let is_end = |end: Ordering| attempts.iter().all(|of| of.rate.total_cmp(&best) != end);
+            if is_end(Ordering::Greater) && 2.0 * best <= HIGHEST_RATE {
+                return vec![(2.0 * best, self.seed)];
+            }
+            if is_end(Ordering::Less) {
+                return vec![(best / 2.0, self.seed)];
+            }
+        }
+        let [first, second, ..] = trained[..] else {
+            return Vec::new();
+        };
+        let again = self.again.iter();
+        again
+            .flat_map(|seed| [(first.rate, *seed), (second.rate, *seed)])
+            .collect()
+    }
+}
+
+/// The best of the rates that were trained most often: the one with the fewest failures, and of these with the lowest mean
+/// loss; the lower one of two with the same.
+fn best(attempts: &[Attempt]) -> Option<f64> {
+    let of_rate = |rate: f64| attempts.iter().filter(move |of| of.rate == rate);
+    let most = attempts.iter().map(|of| of_rate(of.rate).count()).max()?;
+    let candidates = attempts
+        .iter()
+        .filter(|of| of_rate(of.rate).count() == most);
+    let ranked = candidates.filter_map(|of| {
+        let losses: Vec<f64> = of_rate(of.rate).filter_map(|of| of.loss).collect();
+        let mean = losses.iter().sum::<f64>() / losses.len() as f64;
+        (!losses.is_empty()).then_some((most - losses.len(), mean, of.rate))
+    });
+    let least = ranked.min_by(|a, b| {
+        let by_loss = a.0.cmp(&b.0).then(a.1.total_cmp(&b.1));
+        by_loss.then(a.2.total_cmp(&b.2))
+    });
+    least.map(|of| of.2)
 }
 
 /// Rates, separated by commas.
@@ -149,6 +292,7 @@ mod tests {
         around(1, &[1]).unwrap_err().says("from 2 to 9");
         around(10, &[1]).unwrap_err().says("10 learning rates");
         around(3, &[100, 101]).unwrap_err().says("the seed 101");
+        around(3, &[103]).unwrap_err().says("the seed 103");
         let high = Recipe {
             learning_rate: 0.6,
             ..Recipe::default()
@@ -157,24 +301,126 @@ mod tests {
         error.says("learning_rate is 1.2");
     }
 
+    /// What is trained, in order, and the choice, where these are the losses of rates and seeds. Others fail.
+    fn searched(tuned: &Tuned, losses: &[(f64, u64, f64)]) -> (Vec<(f64, u64)>, Option<f64>) {
+        let mut done: Vec<(f64, u64)> = Vec::new();
+        loop {
+            let loss = |rate: f64, seed: u64| {
+                done.contains(&(rate, seed)).then(|| {
+                    let known = losses.iter().find(|of| (of.0, of.1) == (rate, seed));
+                    known.map(|of| of.2)
+                })
+            };
+            match tuned.search("a", "x", loss) {
+                Ok(Search::Train { next, finished }) => {
+                    assert_eq!(finished, done.len());
+                    done.extend(next);
+                }
+                Ok(Search::Chosen(chosen)) => {
+                    assert_eq!(chosen.losses.len() + chosen.further.len(), done.len());
+                    assert!(done.len() <= tuned.most_trainings());
+                    return (done, Some(chosen.rate));
+                }
+                Err(error) => {
+                    error.says("trained x on a");
+                    return (done, None);
+                }
+            }
+        }
+    }
+
+    /// Three rates of which the highest can be doubled once: a recipe's is at most 1.
+    fn three(beyond: usize, again: &[u64]) -> Tuned {
+        Tuned {
+            seed: 101,
+            rates: vec![0.125, 0.25, 0.5],
+            beyond,
+            again: again.to_vec(),
+            chosen: Vec::new(),
+        }
+    }
+
     #[test]
     fn the_lowest_loss_is_chosen_and_failures_are_not() {
-        let mut tuned = around(3, &[1]).unwrap();
-        tuned
-            .choose("a", "x", vec![Some(0.5), None, Some(0.25)])
-            .unwrap();
-        tuned
-            .choose("a", "y", vec![Some(f64::NAN), Some(0.25), Some(0.25)])
-            .unwrap();
-        assert_eq!(tuned.chosen_for("a", "x").unwrap().rate, tuned.rates[2]);
-        assert_eq!(tuned.chosen_for("a", "y").unwrap().rate, tuned.rates[1]);
-        assert_eq!(tuned.chosen_for("b", "x"), None);
-        tuned.choose("a", "x", vec![Some(0.1), None, None]).unwrap();
+        let one = three(0, &[]);
+        let nan = f64::NAN;
+        for (losses, chosen) in [
+            ([(0.125, 101, 0.5), (0.5, 101, 0.25)].as_slice(), Some(0.5)),
+            (
+                &[(0.125, 101, nan), (0.25, 101, 0.2), (0.5, 101, 0.2)],
+                Some(0.25),
+            ),
+            (&[(0.25, 101, f64::INFINITY)], None),
+            (&[], None),
+        ] {
+            let (done, rate) = searched(&one, losses);
+            assert_eq!(done, [(0.125, 101), (0.25, 101), (0.5, 101)]);
+            assert_eq!(rate, chosen, "{losses:?}");
+        }
+    }
+
+    #[test]
+    fn a_best_rate_at_an_end_is_followed() {
+        let tuned = three(2, &[]);
+        let tried = |losses: &[(f64, u64, f64)]| {
+            let (done, chosen) = searched(&tuned, losses);
+            let further = done[3..].iter().map(|of| of.0);
+            (further.collect::<Vec<_>>(), chosen)
+        };
+        // In the middle: nothing follows.
+        let inner = [(0.125, 101, 3.0), (0.25, 101, 1.0), (0.5, 101, 2.0)];
+        assert_eq!(tried(&inner), (vec![], Some(0.25)));
+        // Upward, to the highest rate that a recipe may have.
+        let up = [(0.125, 101, 3.0), (0.25, 101, 2.0), (0.5, 101, 1.0)];
+        assert_eq!(tried(&up), (vec![1.0], Some(0.5)));
+        let up = [&up[..], &[(1.0, 101, 0.5)]].concat();
+        assert_eq!(tried(&up), (vec![1.0], Some(1.0)));
+        // Downward, twice and no more.
+        let down = [(0.125, 101, 1.0), (0.0625, 101, 0.5), (0.03125, 101, 0.25)];
+        assert_eq!(tried(&down), (vec![0.0625, 0.03125], Some(0.03125)));
+    }
+
+    #[test]
+    fn the_two_best_are_trained_again_and_their_means_decide() {
+        let tuned = three(2, &[102, 103]);
+        // 0.25 is best at the first seed, and worse on the mean.
+        let losses = [
+            (0.125, 101, 3.0),
+            (0.25, 101, 1.0),
+            (0.5, 101, 1.5),
+            (0.25, 102, 2.0),
+            (0.5, 102, 1.5),
+            (0.25, 103, 3.0),
+            (0.5, 103, 1.5),
+        ];
+        let again = [(0.25, 102), (0.5, 102), (0.25, 103), (0.5, 103)];
+        let (done, chosen) = searched(&tuned, &losses);
+        assert_eq!((&done[3..], chosen), (&again[..], Some(0.5)));
+        // A rate that fails at a seed stands behind one that does not, whatever their losses.
+        let (_, chosen) = searched(&tuned, &losses[..6]);
+        assert_eq!(chosen, Some(0.25));
+        // One rate alone has no second to be compared with.
+        let (done, chosen) = searched(&tuned, &[(0.25, 101, 1.0)]);
+        assert_eq!((done.len(), chosen), (3, Some(0.25)));
+    }
+
+    #[test]
+    fn a_later_choice_takes_the_place_of_an_earlier_one() {
+        let mut tuned = three(0, &[]);
+        for (task, rate) in [("a", 0.25), ("b", 0.25), ("a", 0.5)] {
+            tuned.keep(ChosenRate {
+                task: task.into(),
+                scheme: "x".into(),
+                rate,
+                losses: Vec::new(),
+                further: Vec::new(),
+            });
+        }
+        let chosen = |task| tuned.chosen_for(task, "x").map(|of| of.rate);
         assert_eq!(
-            (tuned.chosen_for("a", "x").unwrap().rate, tuned.chosen.len()),
-            (tuned.rates[0], 2)
+            (chosen("a"), chosen("b"), chosen("c")),
+            (Some(0.5), Some(0.25), None)
         );
-        let error = tuned.choose("a", "z", vec![None; 3]).unwrap_err();
-        error.says("trained z on a");
+        assert_eq!(tuned.chosen.len(), 2);
     }
 }

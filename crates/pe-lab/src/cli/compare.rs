@@ -348,8 +348,8 @@ impl CompareArgs {
             stop: &stop,
         };
         // Before anything is run, to measure its time too.
-        let (mut waiting, mut tuning) = (study.waiting()?, study.tuning_trials()?);
-        let first = [&waiting[..], &tuning].concat();
+        let (mut waiting, mut tuning) = (study.waiting()?, study.choices()?);
+        let first = [&waiting[..], &tuning.next].concat();
         let (at_a_time, _) = self.jobs(study.spec(), first.len())?;
         check_room(&first, study.tasks(), at_a_time)?;
         let budget = self.budget();
@@ -358,7 +358,7 @@ impl CompareArgs {
             let (jobs, _) = self.jobs(study.spec(), all)?;
             let (within, line) = self.within(budget, study, &crew(jobs, &Progress::Silent))?;
             study = within;
-            (waiting, tuning) = (study.waiting()?, study.tuning_trials()?);
+            (waiting, tuning) = (study.waiting()?, study.choices()?);
             self.answer(&line);
         } else if self.budget.is_some() {
             self.answer(&format!(
@@ -368,25 +368,26 @@ impl CompareArgs {
         }
         let (spec, tasks) = (study.spec(), study.tasks());
         let trials = spec.trials(tasks)?.len();
-        let (jobs, why) = self.jobs(spec, trials.max(tuning.len()))?;
+        let (jobs, why) = self.jobs(spec, trials.max(tuning.next.len()))?;
         waiting.retain(|trial| self.shard.is_none_or(|shard| shard.has(trial)));
         let about = About {
             spec,
             tasks,
             trials,
             waiting: waiting.len(),
-            tuning: tuning.len(),
+            tuning: [tuning.next.len(), tuning.later.len()],
             shard: self.shard,
         };
         let lines = about.lines(jobs, &why, &self.out)?;
         lines.iter().for_each(|line| self.say(line));
         // Trials of the study first: those that tune have fewer tests, and one of each kind is measured.
-        let waiting = [waiting, tuning].concat();
+        let waiting = [waiting, tuning.next].concat();
         study.check_choices(&waiting)?;
         let steps: usize = waiting.iter().map(|trial| trial.most_steps()).sum();
         // A budget says how long it takes, and has no time to be measured once more.
         if budget.is_none() && (self.dry_run || (steps >= SHORT && !self.show.quiet)) {
-            self.estimate(&about, &waiting, &crew(jobs, &Progress::Silent))?;
+            let trials = [&waiting[..], &tuning.later];
+            self.estimate(&about, trials, &crew(jobs, &Progress::Silent))?;
         }
         let progress = self.show.progress();
         match self.dry_run {
@@ -395,14 +396,14 @@ impl CompareArgs {
         }
     }
 
-    /// Measures and tells how long the trials take.
+    /// Measures and tells how long the trials take: those that run, and those that may follow.
     fn estimate(
         &self,
         about: &About<'_>,
-        waiting: &[TrialSpec],
+        trials: [&[TrialSpec]; 2],
         crew: &Crew<'_>,
     ) -> Result<(), LabError> {
-        let estimate = match Estimate::of(waiting, about.tasks, crew) {
+        let estimate = match Estimate::of(trials, about.tasks, crew) {
             // The study itself may still run, such as where no temporary folder can be written: only its time is not told.
             Err(error @ LabError::File { .. }) if !self.dry_run => {
                 self.say(&format!("how long it takes cannot be measured: {error}"));

@@ -4,7 +4,7 @@
 use super::data::Origin;
 use super::summary::{ABOVE_THE_FLOOR, SchemeSummary, Summary, TaskSummary};
 use super::words::{counted, fixed, list, seeds_text, spoken};
-use crate::ask::{StudySpec, Tuned, rates_in_words};
+use crate::ask::{ChosenRate, StudySpec, Tuned, rates_in_words};
 use crate::learn::STILL_FALLING;
 
 /// What is to be known before the scores: for how long was trained, and was that enough?
@@ -32,25 +32,43 @@ pub fn tuned(study: &StudySpec) -> String {
         ),
         Some(tune) => format!(
             "The learning rate of every scheme was chosen for each task among {} ({}) by the loss on held-out \
-             training examples at seed {}, which is not reported.{}",
+             training examples at seed {}, which is not reported.{}{}",
             tune.rates.len(),
             rates_in_words(&tune.rates),
             tune.seed,
+            further(tune),
             at_an_end(tune)
         ),
     }
 }
 
-/// For which schemes and tasks the lowest or the highest rate was chosen. Of two rates, each is an end.
-fn at_an_end(tune: &Tuned) -> String {
-    match tune.rates.len() {
-        0 | 1 => return String::new(),
-        2 => return " A better rate may be between the two or beyond them.".into(),
-        _ => {}
+/// What followed the first rates.
+fn further(tune: &Tuned) -> String {
+    let mut said = String::new();
+    if tune.beyond > 0 {
+        said += &format!(
+            " Where the lowest or the highest of them was best, up to {} beyond it were tried.",
+            tune.beyond
+        );
     }
-    let ends = [tune.rates.first(), tune.rates.last()];
-    let chosen = tune.chosen.iter();
-    let chosen = chosen.filter(|of| ends.contains(&Some(&of.rate)));
+    if !tune.again.is_empty() {
+        let seeds: Vec<String> = tune.again.iter().map(u64::to_string).collect();
+        said += &format!(
+            " Between the two best the mean with two more such seeds decided ({}).",
+            list(&seeds)
+        );
+    }
+    said
+}
+
+/// For which schemes and tasks the lowest or the highest rate of all that were tried was chosen.
+fn at_an_end(tune: &Tuned) -> String {
+    let is_end = |of: &&ChosenRate| {
+        let further = of.further.iter().map(|of| of.rate);
+        let tried: Vec<f64> = tune.rates.iter().copied().chain(further).collect();
+        tried.iter().all(|rate| *rate >= of.rate) || tried.iter().all(|rate| *rate <= of.rate)
+    };
+    let chosen = tune.chosen.iter().filter(is_end);
     let names: Vec<String> = chosen
         .map(|of| format!("{} on {}", spoken(&of.scheme), of.task))
         .collect();
@@ -59,7 +77,9 @@ fn at_an_end(tune: &Tuned) -> String {
         1..=3 => list(&names),
         count => format!("{count} of {} choices", tune.chosen.len()),
     };
-    format!(" For {which} the lowest or the highest was chosen: a rate beyond them may be better.")
+    format!(
+        " For {which} the lowest or the highest of all was chosen: a rate beyond it may be better."
+    )
 }
 
 /// Whether every training is too short to say anything of what a scheme can do.

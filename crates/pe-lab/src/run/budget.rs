@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use super::estimate::{TrialTimes, in_words};
-use crate::ask::{StudySpec, Tasks, TrialSpec};
+use crate::ask::{StudySpec, Tasks, TrialSpec, Tuned};
 use crate::error::LabError;
 use crate::grouped::counted;
 use crate::stats::FEWEST_SEEDS;
@@ -184,11 +184,11 @@ fn variant(
         task.auto_from = task.auto_from.map(|first| first.min(task.steps));
     }
     let mut trials = variant.trials(tasks)?;
-    // Every rate that is tried is one more seed of every scheme and task.
-    let rates = spec.tune.as_ref().map_or(0, |tune| tune.rates.len());
+    // Every training that chooses a rate is one more seed of every scheme and task.
+    let choices = spec.tune.as_ref().map_or(0, Tuned::most_trainings);
     let once = trials.iter().filter(|of| seeds.first() == Some(&of.seed));
     let once: Vec<TrialSpec> = once.cloned().collect();
-    trials.extend((0..rates).flat_map(|_| once.iter().cloned()));
+    trials.extend((0..choices).flat_map(|_| once.iter().cloned()));
     Ok((variant, trials))
 }
 
@@ -264,8 +264,8 @@ mod tests {
 
     #[test]
     fn tuning_is_paid_from_the_budget() {
-        // Three rates are three more seeds.
-        assert_eq!(fit(69.0, Open::Both, Some(3)), Ok((3, 1.0, 60.0)));
+        // Three rates, two beyond them and two more trainings of each of the two best are nine more seeds.
+        assert_eq!(fit(129.0, Open::Both, Some(3)), Ok((3, 1.0, 120.0)));
     }
 
     #[test]

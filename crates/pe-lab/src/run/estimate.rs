@@ -24,7 +24,8 @@ const SHORTEST_STEP: f64 = 1e-5;
 pub struct Estimate {
     /// Seconds until the last trial ends, at most: a trial that goes on until it has converged may end before.
     pub seconds: f64,
-    /// The same if every first training has converged, and is run once more on all examples.
+    /// The same if every first training has converged and is run once more on all examples, and no choice of a learning rate takes
+    /// more trainings.
     pub least: f64,
     /// The number of short trials that were run to tell.
     pub measured: usize,
@@ -46,31 +47,33 @@ pub struct TrialTimes {
 }
 
 impl Estimate {
-    /// How long these trials take, as many at a time as the crew runs: see [`TrialTimes::measure`].
+    /// How long trials take, as many at a time as the crew runs: those that run, and those that may follow. See
+    /// [`TrialTimes::measure`].
     ///
     /// # Errors
     ///
     /// As [`TrialTimes::measure`].
     pub fn of(
-        trials: &[TrialSpec],
+        [trials, later]: [&[TrialSpec]; 2],
         tasks: &Tasks,
         crew: &Crew<'_>,
     ) -> Result<Option<Self>, LabError> {
         let costs = TrialTimes::measure(trials, tasks, crew)?;
         let first: Vec<TrialSpec> = trials.iter().map(shortest).collect();
+        let all = [trials, later].concat();
         Ok(costs.map(|costs| Self {
-            seconds: costs.total(trials, crew.jobs),
+            seconds: costs.total(&all, crew.jobs),
             least: costs.total(&first, crew.jobs),
             measured: costs.by_kind.len(),
         }))
     }
 
-    /// The time in words: one, or with trials that go on until they have converged the shortest and the longest.
+    /// The time in words: one, or the shortest and the longest where trainings decide what is trained further.
     pub fn in_words(&self) -> String {
         match self.least < self.seconds {
             false => in_words(self.seconds),
             true => format!(
-                "{} if every first training has converged, and at most {}",
+                "{} at the least and {} at the most",
                 in_words(self.least),
                 in_words(self.seconds)
             ),

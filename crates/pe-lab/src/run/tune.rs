@@ -3,50 +3,72 @@
 use super::study::Study;
 use super::trial::TrialResult;
 use super::worker::Crew;
-use crate::ask::{Recipe, TrialSpec};
+use crate::ask::{ChosenRate, Recipe, Search, TrialSpec};
 use crate::error::LabError;
 
+/// Where the choices of a study stand.
+#[derive(Debug, Default)]
+pub struct Choices {
+    /// The trainings to run next.
+    pub next: Vec<TrialSpec>,
+    /// As many more as may follow these at most: which ones depends on their losses.
+    pub later: Vec<TrialSpec>,
+    /// The number of trainings of open choices that have a result.
+    finished: usize,
+    /// What was chosen and is not in the study's spec yet.
+    chosen: Vec<ChosenRate>,
+}
+
 impl Study {
-    /// The trainings that choose a learning rate for the schemes and tasks that have none yet, and that have no
-    /// result in the folder: one for every rate. Empty for a study that does not tune.
+    /// The trainings that choose a learning rate for the schemes and tasks that have none yet. Empty for a study that
+    /// does not tune.
     ///
     /// # Errors
     ///
-    /// When a task does not exist.
-    pub fn tuning_trials(&self) -> Result<Vec<TrialSpec>, LabError> {
-        let mut trials = self.all_tuning_trials()?;
-        trials.retain(|trial| self.tuning_result(trial).is_none());
-        Ok(trials)
-    }
-
-    fn all_tuning_trials(&self) -> Result<Vec<TrialSpec>, LabError> {
+    /// When a task does not exist, and when no rate trained a scheme on a task.
+    pub fn choices(&self) -> Result<Choices, LabError> {
+        let mut all = Choices::default();
         let Some(tuned) = &self.spec().tune else {
-            return Ok(Vec::new());
+            return Ok(all);
         };
-        let mut trials = Vec::new();
         for trial in self.spec().trials(self.tasks())? {
             let is_first = self.spec().seeds.first() == Some(&trial.seed);
-            if !is_first || tuned.chosen_for(&trial.task, &trial.scheme.name).is_some() {
+            let (task, scheme) = (&trial.task, &trial.scheme.name);
+            if !is_first || tuned.chosen_for(task, scheme).is_some() {
                 continue;
             }
-            trials.extend(tuned.rates.iter().map(|rate| TrialSpec {
-                seed: tuned.seed,
+            let attempt = |rate: f64, seed: u64| TrialSpec {
+                seed,
                 recipe: Recipe {
-                    learning_rate: *rate,
+                    learning_rate: rate,
                     ..trial.recipe.clone()
                 },
                 tuning: true,
                 ..trial.clone()
-            }));
+            };
+            let loss = |rate, seed| self.tuning_loss(&attempt(rate, seed));
+            match tuned.search(task, scheme, loss)? {
+                Search::Chosen(chosen) => all.chosen.push(chosen),
+                Search::Train { next, finished } => {
+                    let most = tuned.most_trainings() - finished - next.len();
+                    let (rate, seed) = next[0];
+                    all.next
+                        .extend(next.into_iter().map(|of| attempt(of.0, of.1)));
+                    all.later.extend((0..most).map(|_| attempt(rate, seed)));
+                    all.finished += finished;
+                }
+            }
         }
-        Ok(trials)
+        Ok(all)
     }
 
-    fn tuning_result(&self, trial: &TrialSpec) -> Option<TrialResult> {
+    /// The held-out loss of a training that has a result: `None` in place of the loss if it failed.
+    fn tuning_loss(&self, trial: &TrialSpec) -> Option<Option<f64>> {
         let file = self.folder().trial(&trial.id()).result();
         let result = TrialResult::read(&file).ok()?;
         let same = result.versions.numbers == self.spec().versions.numbers;
-        (result.spec == *trial && same).then_some(result)
+        let loss = || result.measures()?.held_out.last().map(|point| point.loss);
+        (result.spec == *trial && same).then(loss)
     }
 
     /// Runs the trainings that choose, and keeps what they chose. Nothing happens in a study that does not tune,
@@ -56,35 +78,29 @@ impl Study {
     ///
     /// As [`run`](Self::run), and when no rate trains a scheme on a task.
     pub fn tune(&mut self, crew: &Crew<'_>) -> Result<(), LabError> {
-        let every = self.all_tuning_trials()?;
-        if every.is_empty() {
-            return Ok(());
-        }
-        let _lock = self.claim()?;
-        let waiting = self.tuning_trials()?;
-        let failed = crew.run_all(&waiting, self.tasks(), self.folder())?;
-        if crew.stop.asked() {
-            let left = self.tuning_trials()?.len();
-            return Err(self.stopped(every.len() - left, left));
-        }
-        if let Some((trial, reason)) = failed.first() {
-            return Err(LabError::Trial(format!(
-                "{}, which helps to choose a learning rate, has no result: {reason}",
-                trial.id()
-            )));
-        }
-        let Some(mut tuned) = self.spec().tune.clone() else {
-            return Ok(());
+        let mut choices = self.choices()?;
+        let _lock = match choices.next.is_empty() && choices.chosen.is_empty() {
+            true => return Ok(()),
+            false => self.claim()?,
         };
-        for group in every.chunks(tuned.rates.len()) {
-            let loss = |trial| {
-                let result = self.tuning_result(trial)?;
-                result.measures()?.held_out.last().map(|point| point.loss)
-            };
-            let losses = group.iter().map(loss).collect();
-            tuned.choose(&group[0].task, &group[0].scheme.name, losses)?;
+        while !choices.next.is_empty() {
+            let failed = crew.run_all(&choices.next, self.tasks(), self.folder())?;
+            if crew.stop.asked() {
+                let left = self.choices()?;
+                return Err(self.stopped(left.finished, left.next.len()));
+            }
+            if let Some((trial, reason)) = failed.first() {
+                return Err(LabError::Trial(format!(
+                    "{}, which helps to choose a learning rate, has no result: {reason}",
+                    trial.id()
+                )));
+            }
+            choices = self.choices()?;
         }
-        self.set_tuned(tuned);
+        if let Some(mut tuned) = self.spec().tune.clone() {
+            choices.chosen.into_iter().for_each(|of| tuned.keep(of));
+            self.set_tuned(tuned);
+        }
         Ok(())
     }
 }

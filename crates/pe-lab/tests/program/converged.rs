@@ -189,7 +189,7 @@ fn a_dry_run_says_the_shortest_and_the_longest_time() {
     let (_folder, out) = temporary("study");
     let (stdout, _) = run(EASY, "auto:2000..64000", "--dry-run", &out);
     assert!(stdout.starts_with("about "), "{stdout}");
-    stdout.says(" if every first training has converged, and at most ");
+    stdout.says(" at the least and ");
     assert!(!out.exists());
     // A budget counts on the longest: three seeds of up to 126,000 steps each.
     let mut within = command(EASY, "auto:2000..64000", "--budget 9s", &out);

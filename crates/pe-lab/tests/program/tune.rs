@@ -63,36 +63,54 @@ fn every_scheme_is_tuned_with_the_same_rates_and_the_report_says_so() {
     let (folder, out) = temporary("study");
     let (stdout, stderr) = good(&tiny("--schemes none --tune 2 --details"), &out);
     stderr.says_all(&[
-        "2 trainings at seed 101",
-        "among 0.00075, 0.0015",
+        "before it 2 trainings to choose",
+        "among 0.00075, 0.0015, and at most 6 more",
         "learning rate of none on digits: 0.00",
     ]);
     stdout.says("was chosen for each task among 2");
-    // Of two rates each is an end.
     let said = words(&stdout).join(" ");
-    said.says("A better rate may be between the two or beyond them.");
+    said.says("Between the two best the mean with two more such seeds decided (102 and 103).");
     let tune = spec(&out).tune.unwrap();
     let chosen = tune.chosen_for("digits", "none").unwrap();
-    let losses: Vec<f64> = chosen.losses.iter().map(|loss| loss.unwrap()).collect();
-    let lowest = if losses[0] <= losses[1] { 0 } else { 1 };
-    assert_eq!(chosen.rate, tune.rates[lowest]);
+    assert_eq!(chosen.losses.len(), 2);
+    // Of two rates each is an end, so at least one beyond them is tried, and then the two best at two more seeds.
+    let (beyond, again): (Vec<_>, Vec<_>) = chosen.further.iter().partition(|of| of.seed == 101);
+    assert!([1, 2].contains(&beyond.len()), "{chosen:?}");
+    let seeds: Vec<u64> = again.iter().map(|of| of.seed).collect();
+    assert_eq!(seeds, [102, 102, 103, 103]);
+    let first = tune.rates.iter().copied().zip(chosen.losses.clone());
+    let all = first.chain(chosen.further.iter().map(|of| (of.rate, of.loss)));
+    let all: Vec<(f64, f64)> = all.map(|of| (of.0, of.1.unwrap())).collect();
+    let sum = |rate: f64| {
+        let losses = all.iter().filter(|of| of.0 == rate).map(|of| of.1);
+        losses.sum::<f64>()
+    };
+    let [one, other] = [again[0].rate, again[1].rate];
+    assert_eq!(
+        chosen.rate,
+        if sum(one) <= sum(other) { one } else { other }
+    );
     // The rate is in the trial itself, and the trainings that chose are not reported.
     let trial = &spec(&out).trials(&Tasks::default()).unwrap()[0];
     assert_eq!(trial.recipe.learning_rate, chosen.rate);
-    let counts = ["-rate-0.00075", "-rate-0.0015"].map(|end| trials(&out, end));
+    let counts = ["-101-rate-0.00075", "-101-rate-0.0015"].map(|end| trials(&out, end));
     assert_eq!(counts, [1, 1]);
     let csv = fs::read_to_string(out.join("results.csv")).unwrap();
-    assert!(!csv.contains(",101,"), "{csv}");
+    let seeds = [",101,", ",102,", ",103,"];
+    assert!(seeds.iter().all(|seed| !csv.contains(seed)), "{csv}");
     let page = fs::read_to_string(out.join("report.html")).unwrap();
     page.says("What each scheme got");
 
     // Nothing is trained twice, and a scheme that is added is tuned like the first.
     let (_, stderr) = good("", &out);
-    stderr.says("0 trainings at seed 101");
+    stderr.says("before it 0 trainings to choose");
     good("--schemes rotary", &out);
     let grown = spec(&out).tune.unwrap();
     assert_eq!(grown.chosen_for("digits", "none"), Some(chosen));
-    assert_eq!((grown.chosen.len(), trials(&out, "-rate-0.0015")), (2, 2));
+    assert_eq!(
+        (grown.chosen.len(), trials(&out, "-101-rate-0.0015")),
+        (2, 2)
+    );
 
     // Other rates are another study, and so is none.
     failed(asked("--tune 3", &out), 2).says("it differs in: tune");

@@ -189,8 +189,7 @@ fn tuned_rates_go_into_the_trials_and_stay_when_a_study_grows() {
     };
     let (mut earlier, tasks) = StudySpec::of(plan(&["none"], 300)).unwrap();
     let tune = earlier.tune.as_mut().unwrap();
-    tune.choose("reverse", "none", vec![Some(1.0), Some(2.0), Some(3.0)])
-        .unwrap();
+    tune.keep_of("reverse", "none", &[Some(1.0), Some(2.0), Some(3.0)]);
     let rates = |spec: &StudySpec| -> Vec<f64> {
         let trials = spec.trials(&tasks).unwrap();
         let rate = |trial: &TrialSpec| trial.recipe.learning_rate;

@@ -6,16 +6,17 @@ use crate::ask::{AtResolution, Shard, StudySpec, TaskSteps, Tasks, rates_in_word
 use crate::device;
 use crate::error::LabError;
 use crate::grouped::{counted, ranges};
-use crate::run::Estimate;
+use crate::run::{Estimate, in_words};
 
 /// A study, and what of it is to be run.
 pub(super) struct About<'a> {
     pub spec: &'a StudySpec,
     pub tasks: &'a Tasks,
-    /// The trials of the whole study, those that are left, and those that choose learning rates.
+    /// The trials of the whole study, those that are left, and those that choose learning rates: the next, and the most that may
+    /// follow these.
     pub trials: usize,
     pub waiting: usize,
-    pub tuning: usize,
+    pub tuning: [usize; 2],
     pub shard: Option<Shard>,
 }
 
@@ -50,10 +51,11 @@ impl About<'_> {
             ));
         }
         if let Some(tune) = &spec.tune {
+            let [next, later] = self.tuning;
             lines.push(format!(
-                "before it {} at seed {} to choose the learning rates of the schemes among {}",
-                counted(self.tuning, "training"),
-                tune.seed,
+                "before it {} to choose the learning rates of the schemes among {}, and at most {later} more to try rates beyond \
+                 them and the two best of each at other seeds",
+                counted(next, "training"),
                 rates_in_words(&tune.rates)
             ));
         }
@@ -64,15 +66,14 @@ impl About<'_> {
     pub fn estimate(&self, estimate: Option<&Estimate>) -> String {
         match estimate {
             Some(estimate) => format!(
-                "{} {} on this machine, as measured with {} of a few steps",
+                "{} on this machine, as measured with {} of a few steps",
                 match self.spec.until {
-                    Some(_) => "at most about",
-                    None => "about",
+                    Some(_) => format!("at most about {}", in_words(estimate.seconds)),
+                    None => format!("about {}", estimate.in_words()),
                 },
-                estimate.in_words(),
                 counted(estimate.measured, "trial")
             ),
-            None if self.waiting + self.tuning == 0 => "nothing is left to run".to_string(),
+            None if self.waiting + self.tuning[0] == 0 => "nothing is left to run".to_string(),
             None => "how long it takes cannot be told: a short trial failed".to_string(),
         }
     }

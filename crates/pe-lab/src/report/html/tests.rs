@@ -206,15 +206,14 @@ fn a_tuned_study_says_what_each_scheme_got() {
     let nobody = "No scheme was tuned: all were trained with the learning rate 0.0015.";
     assert!(said.contains(nobody) && !said.contains("What each scheme got"));
     let mut tune = Tuned::around(&study.spec.recipe, 3, &[1]).unwrap();
-    let losses = vec![Some(0.5), None, Some(0.25)];
-    tune.choose("reverse", "rotary", losses).unwrap();
+    tune.keep_of("reverse", "rotary", &[Some(0.5), None, Some(0.25)]);
     study.spec.tune = Some(tune);
     let said = study.page(Vec::new());
     check(&said);
     let all = text(parse(&said).root_element());
     all.says_all(&[
         "chosen for each task among 3 (0.00075, 0.0015, 0.003)",
-        "reverse rotary 0.003 0.5000 \u{2013} 0.2500",
+        "reverse rotary 0.003 0.5000 \u{2013} 0.2500 0.006 at seed 101: \u{2013}, 0.003 at seed 102: \u{2013}, 0.00075 at seed 102: \u{2013}",
     ]);
     assert!(!all.contains(nobody));
 }

@@ -73,12 +73,16 @@ fn the_methods_say_what_was_done_and_name_their_sources() {
     study.spec.tune = Some(Tuned {
         seed: 101,
         rates: vec![0.001, 0.002],
+        beyond: 2,
+        again: vec![102, 103],
         chosen: Vec::<ChosenRate>::new(),
     });
     (study.spec.tasks[0].steps, study.spec.tasks[0].auto_from) = (6000, Some(1500));
     let said = methods::paragraph(&study.judged()).unwrap();
     said.says_all(&[
         "among 2 (0.001 and 0.002)",
+        "up to 2 further rates were tried",
+        "trained again at seeds 102 and 103, and the one with the lower mean loss was chosen",
         "reverse until it had converged, for 1500 to 6000 steps",
     ]);
 }

@@ -144,18 +144,17 @@ fn a_study_of_both_says_which_tasks_went_on() {
 
 #[test]
 fn a_rate_at_an_end_of_those_that_were_tried_is_said() {
-    let two = "which is not reported. A better rate may be between the two or beyond them.";
-    let low =
-        "For a on mine the lowest or the highest was chosen: a rate beyond them may be better.";
-    for (rates, losses, said) in [
-        (2, vec![0.1, 0.2], two),
-        (3, vec![0.1, 0.2, 0.3], low),
-        (3, vec![0.2, 0.1, 0.3], "which is not reported."),
+    let end = "For a on mine the lowest or the highest of all was chosen: a rate beyond it may be better.";
+    for (beyond, losses, said) in [
+        (0, [0.1, 0.2, 0.3], end),
+        (0, [0.2, 0.1, 0.3], "decided (102 and 103)."),
+        // The next rate beyond failed.
+        (1, [0.1, 0.2, 0.3], "decided (102 and 103)."),
     ] {
         let mut spec = study(&[("a", HIGH)]).spec;
-        let mut tune = Tuned::around(&spec.recipe, rates, &spec.seeds).unwrap();
-        let losses = losses.into_iter().map(Some).collect();
-        tune.choose("mine", "a", losses).unwrap();
+        let mut tune = Tuned::around(&spec.recipe, 3, &spec.seeds).unwrap();
+        tune.beyond = beyond;
+        tune.keep_of("mine", "a", &losses.map(Some));
         spec.tune = Some(tune);
         ends(&crate::report::trainings::tuned(&spec), said);
     }
