@@ -248,10 +248,14 @@ fn lengths(data: &Rows) -> String {
     }
 }
 
+/// The rows that are tested inside the training lengths.
+fn tested_inside(split: &Split) -> impl Iterator<Item = &usize> {
+    split.inside.iter().flat_map(|bin| &bin.rows)
+}
+
 /// What a person is to know before the scores are believed: few rows, rows that occur twice, groups.
 fn warnings(data: &Rows, split: &Split, target: Option<&Target>) -> Vec<String> {
-    let tested = split.inside.iter().flat_map(|bin| &bin.rows);
-    let (most, tested) = most_frequent(tested.map(|row| data.rows[*row].label));
+    let (most, tested) = most_frequent(tested_inside(split).map(|row| data.rows[*row].label));
     let mut lines = Vec::new();
     if tested < FEW {
         lines.push(match target {
@@ -270,6 +274,16 @@ fn warnings(data: &Rows, split: &Split, target: Option<&Target>) -> Vec<String> 
             grouped(tested),
             noun(data),
             100.0 / (tested - most) as f64
+        ));
+    }
+    let (shortest, _) = split.train_lengths;
+    let is_shorter = |row: &&usize| data.rows[**row].tokens.len() < shortest;
+    let shorter = tested_inside(split).filter(is_shorter).count();
+    if shorter > 0 {
+        lines.push(format!(
+            "shorter than any to train on, which begin at {}: {} of the test file, which count as inside the training lengths",
+            quote::counted(shortest, "token"),
+            quote::counted(shorter, "row")
         ));
     }
     let words = [

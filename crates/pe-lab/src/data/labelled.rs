@@ -377,6 +377,11 @@ impl Task for Labelled {
         shortest..=longest
     }
 
+    fn is_inside(&self, length: usize) -> bool {
+        let mut inside = self.division.inside.iter();
+        inside.any(|bin| bin.length == length)
+    }
+
     fn test_lengths(&self) -> Vec<usize> {
         self.bins().map(|bin| bin.length).collect()
     }

@@ -181,11 +181,9 @@ impl Split {
         let longest = (0..first).map(|row| length(&row)).max().unwrap_or(0);
         let (mut inside, mut beyond): (Vec<usize>, Vec<usize>) =
             (first..rows.len()).partition(|row| length(row) <= longest);
-        let mut longest_inside = longest;
         let beyond = match beyond.len() {
             0 => Err("no row of the test file is longer than those in training".to_string()),
             count if count < MIN_TESTED || has_one_label(rows, &beyond) => {
-                longest_inside = beyond.iter().map(length).max().unwrap_or(longest);
                 inside.append(&mut beyond);
                 Err(format!(
                     "longer than those in training: {} of the test file, too few or of one label; they count as inside",
@@ -205,10 +203,7 @@ impl Split {
         let leaked = (first..rows.len()).filter(is_leaked).count();
         Ok(Self {
             train: (0..first).collect(),
-            train_lengths: (
-                shortest.min(inside.iter().map(length).min().unwrap_or(shortest)),
-                longest_inside,
-            ),
+            train_lengths: (shortest, longest),
             held_out: rows.len() - first,
             inside: bins(data, inside, INSIDE_BINS),
             beyond: beyond.map(|beyond| bins(data, beyond, BEYOND_BINS)),

@@ -69,8 +69,7 @@ impl Cost {
 /// longer ones each that is at least twice the one before.
 pub fn cost_lengths(task: &dyn Task) -> Vec<usize> {
     let tested = task.test_lengths();
-    let trained = *task.train_lengths().end();
-    let inside = tested.iter().copied().filter(|length| *length <= trained);
+    let inside = tested.iter().copied().filter(|of| task.is_inside(*of));
     let Some(first) = inside.max().or(tested.first().copied()) else {
         return Vec::new();
     };

@@ -25,12 +25,8 @@ pub(super) struct HeldOut<'a> {
 
 impl<'a> HeldOut<'a> {
     pub fn new(task: &'a dyn Task, device: Device) -> Self {
-        let trained = task.train_lengths();
-        let lengths: Vec<usize> = task
-            .test_lengths()
-            .into_iter()
-            .filter(|length| trained.contains(length))
-            .collect();
+        let mut lengths = task.test_lengths();
+        lengths.retain(|length| task.is_inside(*length));
         let share = (SEQUENCES / lengths.len().max(1)).max(1);
         let sets = lengths.iter().map(|length| {
             let set = task.test_set(*length);

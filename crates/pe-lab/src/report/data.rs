@@ -322,7 +322,7 @@ fn tested(scores: &[&LengthScore], task: Option<&dyn Task>) -> [Vec<Tested>; 2] 
         let lengths = task.test_lengths().into_iter();
         tested.extend(lengths.map(|length| Tested {
             length,
-            inside: task.train_lengths().contains(&length),
+            inside: task.is_inside(length),
             floor: task.floor(length),
             samples: 0,
         }));

@@ -220,6 +220,7 @@ impl Task for Causal {
     of_the_task! {
         fn source(&self) -> &str;
         fn train_lengths(&self) -> RangeInclusive<usize>;
+        fn is_inside(&self, length: usize) -> bool;
         fn test_lengths(&self) -> Vec<usize>;
         fn framing(&self) -> usize;
         fn solved_at(&self) -> Option<f64>;

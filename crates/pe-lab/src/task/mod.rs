@@ -118,6 +118,11 @@ pub trait Task: Send + Sync {
     /// The training lengths. A length counts the task's own tokens, without BOS and EOS.
     fn train_lengths(&self) -> RangeInclusive<usize>;
 
+    /// Whether a test at this length counts as inside the training lengths. A test file may have a few rows of other lengths.
+    fn is_inside(&self, length: usize) -> bool {
+        self.train_lengths().contains(&length)
+    }
+
     /// The tested lengths, shortest first. If the samples of a test set differ in length, its length is that
     /// of the longest sample.
     fn test_lengths(&self) -> Vec<usize>;

@@ -149,15 +149,18 @@ fn a_test_file_is_tested_and_all_rows_of_the_other_are_trained_on() {
     let longer = lines(30, &|i| format!("{long}w{}", i % 9));
     let data = of(&format!("{some}{longer}")).unwrap();
     let task = data.task();
-    // The shortest row is of the test file.
-    assert_eq!(task.train_lengths(), 2..=22);
+    // The shortest rows are of the test file. They count as inside, and nothing was trained on such.
+    assert_eq!(task.train_lengths(), 3..=22);
+    assert_eq!([2, 31].map(|length| task.is_inside(length)), [true, false]);
+    data.says("shorter than any to train on, which begin at 3 tokens: 25 rows of the test file");
     assert_eq!(task.test_lengths(), [2, 31]);
     assert_eq!((task.test_set(2).len(), task.test_set(31).len()), (25, 30));
     assert_eq!(data.spec().test.as_ref().unwrap().file, "b.tsv");
     data.says("200 rows to train on, 55 held out … tested on the rows of b.tsv … b.tsv: label from column `label`");
     // A few longer ones have no test of their own, and one sequence is known by heart.
     let data = of(&format!("{some}y\t{long}\nx\tw0 w0 w0\n")).unwrap();
-    assert_eq!(data.task().train_lengths(), 2..=30);
+    assert_eq!(data.task().train_lengths(), 3..=22);
+    assert!(data.task().is_inside(30));
     data.says("longer than those in training: 1 row of the test file … whose sequence is also in training: 1;");
     let unknown = lines(25, &|i| format!("q{} r{}", i % 9, i % 4));
     for (rows, said) in [

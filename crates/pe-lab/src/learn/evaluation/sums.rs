@@ -158,7 +158,7 @@ pub(super) fn score(
     };
     LengthScore {
         length,
-        inside: task.train_lengths().contains(&length),
+        inside: task.is_inside(length),
         samples: set.len(),
         score: measure.score(all.mean()),
         exact: measure
