@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::summary::TaskSummary;
-use crate::stats::{Answer, Finding, Interval, OtherRows, Pair, Why};
+use crate::stats::{Answer, Bounds, Finding, Interval, OtherRows, Pair, Why};
 
 /// Inside or beyond the training lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -153,7 +153,7 @@ impl Reason {
 impl Comparison {
     /// A pair of the schemes with these names and these scores at their seeds, one of so many pairs.
     pub fn of(
-        part: Part,
+        (part, bounds): (Part, Bounds),
         (names, seeds): (&[&str], &[Vec<f64>]),
         pair: &Pair,
         pairs: usize,
@@ -164,7 +164,7 @@ impl Comparison {
             lower: names[pair.lower].to_string(),
             seeds: pair.difference.seeds,
             difference: pair.difference.value,
-            interval: pair.difference.interval(),
+            interval: pair.difference.interval(bounds),
             p: pair.p,
             p_holm: pair.p_holm,
             p_level: pair.p_level,

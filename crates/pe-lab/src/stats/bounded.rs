@@ -1,4 +1,4 @@
-//! The interval of a single scheme, between the scores that are possible.
+//! Intervals between the scores that are possible: of a single scheme, and of the difference of two.
 //!
 //! How much runs can vary depends on their mean: not at all where every answer is right, most of all in the middle. The
 //! interval holds every mean μ from which the mean of the runs lies no further away than chance takes it there:
@@ -11,6 +11,14 @@
 //! the runs have. This is Wilson's interval (1927) for a share, with the dispersion of Wedderburn's quasi-likelihood (1974) and
 //! Student's t. Where there is one bound only, as for a loss, V is the square of the distance from it, and the interval is one on
 //! the scale of its logarithm.
+//!
+//! The interval of a difference d is the test of it turned around: it holds 0 exactly where the test, which has one variance S² for
+//! every difference, does not tell the two apart at 5 %. Between 0 and d it is that of Student's t. Beyond them the variance falls to 0 at
+//! ±w, the width between the bounds, which no difference can exceed:
+//!
+//! ```text
+//! (d − δ)² ≤ t² · S² · (w² − δ²) / (w² − e²),   e = d beyond d, and e = 0 beyond 0
+//! ```
 
 use super::Interval;
 use super::describe::{mean, seed_means, variance};
@@ -35,6 +43,48 @@ impl Bounds {
     pub const SHARE: Self = Self::Between(0.0, 1.0);
     /// A loss, which has no bound above.
     pub const LOSS: Self = Self::From(0.0);
+
+    /// The largest difference of two scores, if there is one.
+    fn width(self) -> Option<f64> {
+        match self {
+            Self::Between(low, high) => Some(high - low),
+            Self::From(_) | Self::UpTo(_) => None,
+        }
+    }
+
+    /// The interval of a difference whose test takes `half` of it, t standard errors, to either side.
+    pub(super) fn of_difference(self, difference: f64, half: f64) -> Interval {
+        if difference < 0.0 {
+            let mirrored = self.of_difference(-difference, half);
+            return Interval {
+                low: -mirrored.high,
+                high: -mirrored.low,
+            };
+        }
+        let (low, high) = (difference - half, difference + half);
+        let Some(width) = self.width() else {
+            return Interval { low, high };
+        };
+        // The two solutions of (d − δ)² = share · (w² − δ²).
+        let ends = |share: f64| {
+            let root = (share * (width.powi(2) * (1.0 + share) - difference.powi(2)))
+                .max(0.0)
+                .sqrt();
+            [difference - root, difference + root].map(|end| end / (1.0 + share))
+        };
+        let room = width.powi(2) - difference.powi(2);
+        Interval {
+            low: match low < 0.0 {
+                true => ends((half / width).powi(2))[0].max(-width),
+                false => low,
+            },
+            // Rounding alone takes a difference to its bound or beyond it.
+            high: match room > 0.0 {
+                true => ends(half.powi(2) / room)[1].min(width),
+                false => width,
+            },
+        }
+    }
 
     /// The largest variance at this mean, in the unit of φ.
     fn most(self, mean: f64) -> f64 {
@@ -161,6 +211,43 @@ mod tests {
             let of = one(&skill, Bounds::UpTo(1.0)).unwrap();
             assert!(of.high < 1.0 && of.low.is_finite(), "{of:?}");
         }
+    }
+
+    #[test]
+    fn no_interval_of_a_difference_leaves_what_is_possible_and_it_holds_0_where_the_test_does() {
+        let bounds = Bounds::Between(-0.25, 1.0);
+        for difference in [0.0, 1e-9, 0.02, 0.3, 0.93, 1.2, 1.25] {
+            for half in [1e-6, 0.01, 0.1, 0.299, 0.301, 0.94, 3.0, 1e6] {
+                let of = bounds.of_difference(difference, half);
+                let is_possible = of.low >= -1.25 && of.high <= 1.25;
+                assert!(
+                    is_possible && of.low <= difference && difference <= of.high,
+                    "{of:?}"
+                );
+                assert_eq!(
+                    of.low < 0.0,
+                    half > difference,
+                    "{difference} {half} {of:?}"
+                );
+                let mirrored = bounds.of_difference(-difference, half);
+                let apart = (mirrored.low + of.high).abs() + (mirrored.high + of.low).abs();
+                assert!(apart < 1e-12, "{of:?} {mirrored:?}");
+                // A loss has no bound on one side, so neither has a difference.
+                let of = Bounds::UpTo(1.0).of_difference(difference, half);
+                assert_eq!((of.low, of.high), (difference - half, difference + half));
+            }
+        }
+        // Far from the bounds it is Student's, but for what is small of a higher order.
+        let of = bounds.of_difference(0.05, 0.02);
+        assert!(
+            (of.low - 0.03).abs() < 1e-12 && (of.high - 0.07).abs() < 1e-4,
+            "{of:?}"
+        );
+        // The ends solve the equation above.
+        let of = bounds.of_difference(0.3, 0.5);
+        let share = |end: f64, e: f64| 0.25 * (1.5625 - end * end) / (1.5625 - e * e);
+        let is_end = |end: f64, e: f64| ((0.3 - end).powi(2) - share(end, e)).abs() < 1e-12;
+        assert!(is_end(of.low, 0.0) && is_end(of.high, 0.3), "{of:?}");
     }
 
     #[test]

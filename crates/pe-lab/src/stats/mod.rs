@@ -5,7 +5,7 @@
 //! | `describe` | means, variances, the interquartile mean |
 //! | `student` | Student's t: its tails and its quantiles |
 //! | `welch` | two schemes compared: Welch's test on the means of seeds, over task × seed, and with pooled variances |
-//! | `bounded` | the interval of a single scheme, between the scores that are possible |
+//! | `bounded` | intervals between the scores that are possible |
 //! | `holm` | the correction for many tests |
 //! | `judge` | the procedure: the headline, the table of pairs, what is level |
 //! | `why` | why a pair is undecided |

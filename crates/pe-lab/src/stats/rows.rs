@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::Interval;
+use super::bounded::Bounds;
 use super::describe::{mean, variance};
 use super::student::quantile;
 use super::welch::{FEWEST_SEEDS, welch_df};
@@ -41,10 +42,10 @@ impl OtherRows {
     }
 }
 
-/// Compares two schemes on the same rows. `units` has the number of each row's unit: rows that are equal, or of one group,
+/// Compares two schemes on the same rows, whose scores lie between `bounds`. `units` has the number of each row's unit: rows that are equal, or of one group,
 /// are no further evidence of each other, so they are drawn together.
 ///
-/// The interval is `d ± t · S · √(n / (n − 1))`. S is the standard deviation of `d` over 2,000 resamples in
+/// The interval is `d ± t · S · √(n / (n − 1))`, and bounded as that of a [`Difference`](super::Difference). S is the standard deviation of `d` over 2,000 resamples in
 /// which the units of rows, the seeds of `a` and the seeds of `b` are drawn anew, each independently: the bootstrap of
 /// crossed factors of Owen (2007), which errs on the side of wide. t has the degrees of freedom of Welch's
 /// test on the seeds, and `n / (n − 1)`, with the smaller number of seeds, makes up for resamples that vary
@@ -52,7 +53,12 @@ impl OtherRows {
 ///
 /// `rows` counts the units on which the mean over seeds of the one is above that of the other. They are described and
 /// not tested: what these runs have in common on a row is no luck of the row alone.
-pub fn other_rows(a: &RowScores, b: &RowScores, units: &[usize], error: f64) -> OtherRows {
+pub fn other_rows(
+    [a, b]: [&RowScores; 2],
+    units: &[usize],
+    error: f64,
+    bounds: Bounds,
+) -> OtherRows {
     let count = a.iter().chain(b).map(Vec::len).min().unwrap_or(0);
     let units = rows_of(&units[..count.min(units.len())]);
     let of_row =
@@ -67,10 +73,8 @@ pub fn other_rows(a: &RowScores, b: &RowScores, units: &[usize], error: f64) -> 
     OtherRows {
         difference,
         error,
-        interval: half_width(a, b, &units, error).map(|half| Interval {
-            low: difference - half,
-            high: difference + half,
-        }),
+        interval: half_width(a, b, &units, error)
+            .map(|half| bounds.of_difference(difference, half)),
         rows: [above, below],
         units: units.len(),
     }
@@ -150,7 +154,7 @@ mod tests {
     /// Rows that are all different.
     fn apart(a: &RowScores, b: &RowScores, error: f64) -> OtherRows {
         let rows: Vec<usize> = (0..a.first().map_or(0, Vec::len)).collect();
-        other_rows(a, b, &rows, error)
+        other_rows([a, b], &rows, error, Bounds::UpTo(1.0))
     }
 
     #[test]
@@ -193,14 +197,19 @@ mod tests {
         };
         let (a, b): (RowScores, RowScores) = (vec![run(9); 5], vec![run(6); 5]);
         let units: Vec<usize> = (0..400).map(copies).collect();
-        let together = other_rows(&a, &b, &units, 0.05);
+        let together = other_rows([&a, &b], &units, 0.05, Bounds::SHARE);
         assert_eq!((together.rows, together.units), ([3, 0], 10));
         let apart = apart(&a, &b, 0.05);
         assert_eq!((apart.rows, apart.units), ([120, 0], 400));
         // As copies are no evidence, ten rows and their copies have the interval of ten rows.
         let ten = |level| (0..10).map(|row| f64::from(row < level)).collect();
         let units: Vec<usize> = (0..10).collect();
-        let alone = other_rows(&vec![ten(9); 5], &vec![ten(6); 5], &units, 0.05);
+        let alone = other_rows(
+            [&vec![ten(9); 5], &vec![ten(6); 5]],
+            &units,
+            0.05,
+            Bounds::SHARE,
+        );
         let width = |of: OtherRows| of.interval.map(|of| of.high - of.low).unwrap();
         assert!((width(together) - width(alone)).abs() < 1e-9);
         assert!(width(together) > 5.0 * width(apart));

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::Interval;
+use super::bounded::Bounds;
 use super::describe::{mean, seed_means, variance};
 use super::student::{quantile, two_sided};
 
@@ -50,12 +51,9 @@ impl Estimate {
         if t > 0.0 { tail } else { 1.0 - tail }
     }
 
-    fn interval(&self) -> Interval {
-        let half = quantile(0.05, self.df) * self.error;
-        Interval {
-            low: self.value - half,
-            high: self.value + half,
-        }
+    /// Half of the 95 % interval of Student's t.
+    fn half(&self) -> f64 {
+        quantile(0.05, self.df) * self.error
     }
 }
 
@@ -210,10 +208,13 @@ impl Difference {
         varies.then(|| p.fold(0.0, f64::max))
     }
 
-    /// The 95 % interval of the difference: the widest of the four tests'. `None` with fewer than
+    /// The 95 % interval of the difference of scores between these bounds: the widest of the four tests'. `None` with fewer than
     /// [`FEWEST_SEEDS`], and if no run varies.
-    pub fn interval(&self) -> Option<Interval> {
-        self.own_varies().then(|| wider(&self.estimates?)).flatten()
+    pub fn interval(&self, bounds: Bounds) -> Option<Interval> {
+        let estimates = self.estimates.filter(|_| self.own_varies())?;
+        let varying = estimates.iter().filter(|estimate| estimate.varies());
+        let widest = varying.map(Estimate::half).max_by(f64::total_cmp)?;
+        Some(bounds.of_difference(self.value, widest))
     }
 
     /// Whether a run of one of the two varies between seeds.
@@ -239,11 +240,4 @@ impl Difference {
             estimates: self.estimates.map(|all| all.map(reversed)),
         }
     }
-}
-
-/// The wider interval of those that vary.
-fn wider(estimates: &[Estimate]) -> Option<Interval> {
-    let varying = estimates.iter().filter(|estimate| estimate.varies());
-    let intervals = varying.map(Estimate::interval);
-    intervals.max_by(|a, b| (a.high - a.low).total_cmp(&(b.high - b.low)))
 }

@@ -146,7 +146,7 @@ impl Design {
             for answer in judge(&scores, Errors::default(), MARGIN) {
                 for pair in &answer.pairs {
                     let truth = self.schemes[pair.higher].0 - self.schemes[pair.lower].0;
-                    if let Some(of) = pair.difference.interval() {
+                    if let Some(of) = pair.difference.interval(Bounds::UpTo(1.0)) {
                         counts.add(What::Cover, share(of.low <= truth && truth <= of.high), 1.0);
                     }
                 }
@@ -269,6 +269,53 @@ fn own_cover(
     })
 }
 
+/// Laws of which every second scheme follows the second, so that their means differ.
+const UNLIKE: [[&str; 2]; 3] = [
+    ["near 1", "near the floor"],
+    ["near 1", "anywhere"],
+    ["smooth", "solved or not"],
+];
+
+/// The intervals of differences of schemes, every second of which follows another law: how many cover the truth, with the bounds of the
+/// scores and by Student's t alone.
+fn pairs_cover(
+    laws: [&'static Law; 2],
+    tasks: usize,
+    schemes: usize,
+    seeds: usize,
+    studies: usize,
+) -> [Counts; 2] {
+    [Bounds::Between(LOWEST, 1.0), Bounds::UpTo(1.0)].map(|bounds| {
+        counted(studies, |study| {
+            let mut rng = generator(
+                "pairs",
+                study as u64,
+                (tasks * 100 + schemes * 10 + seeds) as u64,
+            );
+            let mut counts = Counts::default();
+            let mut runs = |scheme: usize| -> Vec<Vec<f64>> {
+                let score = laws[scheme % 2].score;
+                let mut task = || (0..seeds).map(|_| score(scheme, &mut rng)).collect();
+                (0..tasks).map(|_| task()).collect()
+            };
+            let scores: Scores = (0..schemes).map(&mut runs).collect();
+            for pair in &judge(&[scores], Errors::default(), MARGIN)[0].pairs {
+                let truth = laws[pair.higher % 2].mean - laws[pair.lower % 2].mean;
+                counts.add(
+                    What::HasOne,
+                    share(pair.difference.interval(bounds).is_some()),
+                    1.0,
+                );
+                if let Some(of) = pair.difference.interval(bounds) {
+                    assert_eq!(of.low > 0.0, pair.difference.p().is_some_and(|p| p < 0.05));
+                    counts.add(What::Cover, share(of.low <= truth && truth <= of.high), 1.0);
+                }
+            }
+            counts
+        })
+    })
+}
+
 /// The share of intervals over seeds and rows that cover the true difference of two schemes: a run is right on a
 /// row if the sum of what the scheme, the run, the row and both together bring is above zero. Of every row there are so
 /// many equal ones; whether they are drawn together is `known`.
@@ -295,7 +342,7 @@ fn rows_cover(seeds: usize, rows: usize, (copies, known): (usize, bool), studies
             .map(|row| if known { row / copies } else { row })
             .collect();
         // Both schemes are drawn alike, so the true difference is zero.
-        let interval = other_rows(&a, &b, &units, 0.05).interval;
+        let interval = other_rows([&a, &b], &units, 0.05, Bounds::UpTo(1.0)).interval;
         let covers = interval.is_some_and(|i| i.low <= 0.0 && 0.0 <= i.high);
         let mut counts = Counts::default();
         counts.add(What::Cover, share(covers), 1.0);
@@ -352,6 +399,19 @@ fn few_studies_claim_a_difference_that_is_not_there() {
             said <= most,
             "{name}, {schemes} schemes, {tasks} tasks, {seeds} seeds: {said} %"
         );
+    }
+}
+
+/// The promise of the intervals of differences: they cover as much as those without bounds, but for half a percent.
+#[test]
+fn bounded_intervals_of_differences_cover_as_much_as_others() {
+    for names in UNLIKE {
+        let covered = [(3, 1), (8, 1), (5, 3)].map(|(seeds, tasks)| {
+            pairs_cover(names.map(law), tasks, 3, seeds, 200).map(|of| of.percent(What::Cover))
+        });
+        let [bounded, unbounded] =
+            [0, 1].map(|nth| covered.iter().map(|of| of[nth]).sum::<f64>() / 3.0);
+        assert!(bounded >= unbounded - 0.5, "{names:?}: {covered:?}");
     }
 }
 

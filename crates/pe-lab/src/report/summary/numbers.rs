@@ -288,6 +288,18 @@ pub(super) fn complete_seeds(groups: &[&Group]) -> (Vec<u64>, Vec<Vec<f64>>) {
     (seeds, scores)
 }
 
+/// The mean scores of these groups that are possible.
+pub(super) fn possible_means(groups: &[&Group]) -> Bounds {
+    let lows = groups.iter().map(|group| match group.bounds {
+        Bounds::Between(low, _) => Some(low),
+        Bounds::From(_) | Bounds::UpTo(_) => None,
+    });
+    match lows.collect::<Option<Vec<f64>>>().and_then(mean) {
+        Some(low) => Bounds::Between(low, 1.0),
+        None => Bounds::UpTo(1.0),
+    }
+}
+
 /// A normalized score below this counts as not above the floor, and no scheme of a study leads with it.
 pub const ABOVE_THE_FLOOR: f64 = 0.05;
 

@@ -2,6 +2,7 @@
 
 use super::numbers::{
     Aggregate, Group, SchemeOverall, SchemeSummary, SeedMean, TaskSummary, complete_seeds,
+    possible_means,
 };
 use super::task::cost;
 use crate::report::comparison::Part;
@@ -109,18 +110,10 @@ impl Runs {
             .collect();
         let groups = groups?;
         let (seeds, scores) = complete_seeds(&groups);
-        let low = |group: &&Group| match group.bounds {
-            Bounds::Between(low, _) => Some(low),
-            _ => None,
-        };
-        let lows: Option<Vec<f64>> = groups.iter().map(low).collect();
         Some(Self {
             seeds,
             scores,
-            bounds: match lows.and_then(mean) {
-                Some(low) => Bounds::Between(low, 1.0),
-                None => Bounds::UpTo(1.0),
-            },
+            bounds: possible_means(&groups),
         })
     }
 

@@ -1,10 +1,10 @@
 //! One question, inside or beyond: the scores that the tests take, and the pairs that they make.
 
-use super::numbers::{Group, TaskSummary, complete_seeds};
+use super::numbers::{Group, TaskSummary, complete_seeds, possible_means};
 use super::rows::{row_scores, row_units};
 use crate::report::comparison::{Comparison, Headline, LeftOut, Part};
 use crate::report::data::Data;
-use crate::stats::{Answer, Errors, MARGIN, judge, other_rows, seed_means};
+use crate::stats::{Answer, Bounds, Errors, MARGIN, judge, other_rows, seed_means};
 
 /// With fewer tasks there is nothing left that is a mean.
 const FEWEST_TASKS: usize = 3;
@@ -50,6 +50,8 @@ pub(super) struct Question<'a> {
     pub(super) names: Vec<&'a str>,
     /// The scores of each, by task and seed.
     pub(super) scores: Vec<Vec<Vec<f64>>>,
+    /// The means over tasks that are possible.
+    bounds: Bounds,
 }
 
 impl<'a> Question<'a> {
@@ -61,12 +63,16 @@ impl<'a> Question<'a> {
                 .iter()
                 .map(|task| task.scheme(scheme)?.part(part))
                 .collect();
-            let (_, scores) = complete_seeds(&groups?);
+            let groups = groups?;
+            let (_, scores) = complete_seeds(&groups);
             let has_seeds = scores.first().is_some_and(|seeds| !seeds.is_empty());
-            has_seeds.then_some((scheme.as_str(), scores))
+            has_seeds.then(|| (possible_means(&groups), (scheme.as_str(), scores)))
         });
-        let (names, scores) = complete.unzip();
+        let (bounds, named): (Vec<Bounds>, Vec<_>) = complete.unzip();
+        let (names, scores) = named.into_iter().unzip();
         Self {
+            // They are those of the tasks, and the same for every scheme.
+            bounds: bounds.first().map_or(Bounds::UpTo(1.0), |first| *first),
             part,
             tasks,
             names,
@@ -103,11 +109,17 @@ impl<'a> Question<'a> {
         let units = row_units(&self.tasks, self.part);
         let seeds: Vec<Vec<f64>> = self.scores.iter().map(|of| seed_means(of)).collect();
         let pairs = answer.pairs.iter().map(|pair| {
-            let mut comparison = Comparison::of(self.part, (&self.names, &seeds), pair, all);
+            let mut comparison =
+                Comparison::of((self.part, self.bounds), (&self.names, &seeds), pair, all);
             if comparison.higher == leader
                 && let (Some(a), Some(b)) = (&of_leader, rows(&comparison.lower))
             {
-                comparison.other_rows = Some(other_rows(a, &b, &units, data.error_of_rows()));
+                comparison.other_rows = Some(other_rows(
+                    [a, &b],
+                    &units,
+                    data.error_of_rows(),
+                    self.bounds,
+                ));
             }
             comparison
         });
