@@ -213,7 +213,7 @@ fn a_tuned_study_says_what_each_scheme_got() {
     let all = text(parse(&said).root_element());
     all.says_all(&[
         "chosen for each task among 3 (0.00075, 0.0015, 0.003)",
-        "reverse rotary 0.003 0.5000 \u{2013} 0.2500 0.006 at seed 101: \u{2013}, 0.003 at seed 102: \u{2013}, 0.00075 at seed 102: \u{2013}",
+        "reverse rotary 0.003 0.5000 \u{2013} 0.2500 0.006 at seed 101: \u{2013} 0.003 at seed 102: \u{2013} 0.00075 at seed 102: \u{2013}",
     ]);
     assert!(!all.contains(nobody));
 }
