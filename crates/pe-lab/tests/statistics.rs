@@ -157,3 +157,13 @@ fn without_a_spread_the_smallest_p_is_that_of_a_permutation() {
         (None, None)
     );
 }
+
+/// The means over tasks do not vary, and those of each task do: the first test says 0.1, and no interval says less.
+#[test]
+fn where_one_test_sees_no_spread_there_is_no_interval() {
+    let a = [vec![1.0; 3], vec![1.0; 3]];
+    let b = [vec![0.6, 0.7, 0.8], vec![0.8, 0.7, 0.6]];
+    let difference = compare(&a, &b, &Pooled::of(&[a.to_vec(), b.to_vec()]));
+    assert_eq!(difference.p(), Some(0.1));
+    assert_eq!(difference.interval(Bounds::SHARE), None);
+}

@@ -314,9 +314,14 @@ impl StudySpec {
         let mut differs = self.differences(earlier);
         // What is chosen follows from the rates, so it may be missing on either side.
         let grid = |spec: &Self| {
-            spec.tune
-                .as_ref()
-                .map(|tune| (tune.seed, tune.rates.clone()))
+            spec.tune.as_ref().map(|tune| {
+                (
+                    tune.seed,
+                    tune.rates.clone(),
+                    tune.beyond,
+                    tune.again.clone(),
+                )
+            })
         };
         differs.retain(|field| field != "tune");
         if grid(self) != grid(earlier) {

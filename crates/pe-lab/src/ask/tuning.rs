@@ -68,12 +68,16 @@ pub struct Attempt {
 /// Where the choice for one scheme on one task stands.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Search {
-    /// The rates and seeds to train next, after so many trainings.
+    /// There are trainings left.
     Train {
-        /// A rate and a seed for each training.
+        /// A rate and a seed for each of the next ones.
         next: Vec<(f64, u64)>,
         /// The number of trainings that have a result.
         finished: usize,
+        /// The most rounds of one training each that may follow, of rates beyond those that were tried.
+        beyond: usize,
+        /// The number of trainings of the last round, which comes then.
+        again: usize,
     },
     /// All is trained.
     Chosen(ChosenRate),
@@ -121,9 +125,12 @@ impl Tuned {
         })
     }
 
-    /// The most trainings that one choice takes.
-    pub fn most_trainings(&self) -> usize {
-        self.rates.len() + self.beyond + 2 * self.again.len()
+    /// The most trainings of one choice, by the rounds in which they follow each other.
+    pub fn rounds(&self) -> Vec<usize> {
+        let mut rounds = vec![self.rates.len()];
+        rounds.extend(vec![1; self.beyond]);
+        rounds.push(2 * self.again.len());
+        rounds
     }
 
     /// What was chosen for a scheme on a task.
@@ -175,11 +182,14 @@ impl Tuned {
             });
             let mut attempts: Vec<Attempt> = attempts.collect();
             if attempts.len() < asked.len() {
-                let finished = attempts.len();
+                let is_last = asked.iter().any(|of| of.1 != self.seed);
+                let beyond = (self.rates.len() + self.beyond).saturating_sub(asked.len());
                 asked.retain(|&(rate, seed)| loss(rate, seed).is_none());
                 return Ok(Search::Train {
                     next: asked,
-                    finished,
+                    finished: attempts.len(),
+                    beyond: if is_last { 0 } else { beyond },
+                    again: if is_last { 0 } else { 2 * self.again.len() },
                 });
             }
             let more = self.next(&attempts);
@@ -312,13 +322,21 @@ mod tests {
                 })
             };
             match tuned.search("a", "x", loss) {
-                Ok(Search::Train { next, finished }) => {
+                Ok(Search::Train {
+                    next,
+                    finished,
+                    beyond,
+                    again,
+                }) => {
                     assert_eq!(finished, done.len());
                     done.extend(next);
+                    let most = tuned.rounds().iter().sum::<usize>();
+                    assert!(done.len() + beyond + again <= most, "{done:?}");
+                    let is_last = done.iter().any(|of| of.1 != 101);
+                    assert_eq!(again, if is_last { 0 } else { 2 * tuned.again.len() });
                 }
                 Ok(Search::Chosen(chosen)) => {
                     assert_eq!(chosen.losses.len() + chosen.further.len(), done.len());
-                    assert!(done.len() <= tuned.most_trainings());
                     return (done, Some(chosen.rate));
                 }
                 Err(error) => {

@@ -96,8 +96,9 @@ pub struct CompareArgs {
     steps: Option<StepCount>,
     /// Choose the learning rate of every scheme for each task among N
     ///
-    /// Before the study, N rates around the recipe's are tried, each twice the one before. All schemes get the same rates
-    /// and one training for each, at seed 101, tested on held-out training examples.
+    /// Before the study, N rates around the recipe's are tried for each, each twice the one before, at seed 101. Where the lowest or the
+    /// highest is best, up to two beyond it are tried. Then the two best are trained again at seeds 102 and 103. All are tested
+    /// on held-out training examples.
     #[arg(long, value_name = "N")]
     tune: Option<usize>,
     /// A time that the study may take, such as 30m
@@ -375,19 +376,17 @@ impl CompareArgs {
             tasks,
             trials,
             waiting: waiting.len(),
-            tuning: [tuning.next.len(), tuning.later.len()],
+            tuning: &tuning,
             shard: self.shard,
         };
         let lines = about.lines(jobs, &why, &self.out)?;
         lines.iter().for_each(|line| self.say(line));
-        // Trials of the study first: those that tune have fewer tests, and one of each kind is measured.
-        let waiting = [waiting, tuning.next].concat();
-        study.check_choices(&waiting)?;
-        let steps: usize = waiting.iter().map(|trial| trial.most_steps()).sum();
+        let all = [&waiting[..], &tuning.next].concat();
+        study.check_choices(&all)?;
+        let steps: usize = all.iter().map(|trial| trial.most_steps()).sum();
         // A budget says how long it takes, and has no time to be measured once more.
         if budget.is_none() && (self.dry_run || (steps >= SHORT && !self.show.quiet)) {
-            let trials = [&waiting[..], &tuning.later];
-            self.estimate(&about, trials, &crew(jobs, &Progress::Silent))?;
+            self.estimate(&about, &waiting, &crew(jobs, &Progress::Silent))?;
         }
         let progress = self.show.progress();
         match self.dry_run {
@@ -396,14 +395,14 @@ impl CompareArgs {
         }
     }
 
-    /// Measures and tells how long the trials take: those that run, and those that may follow.
+    /// Measures and tells how long the trials take, with those that choose learning rates before them.
     fn estimate(
         &self,
         about: &About<'_>,
-        trials: [&[TrialSpec]; 2],
+        trials: &[TrialSpec],
         crew: &Crew<'_>,
     ) -> Result<(), LabError> {
-        let estimate = match Estimate::of(trials, about.tasks, crew) {
+        let estimate = match Estimate::of(trials, about.tuning, about.tasks, crew) {
             // The study itself may still run, such as where no temporary folder can be written: only its time is not told.
             Err(error @ LabError::File { .. }) if !self.dry_run => {
                 self.say(&format!("how long it takes cannot be measured: {error}"));

@@ -54,7 +54,7 @@ fn further(tune: &Tuned) -> String {
     if !tune.again.is_empty() {
         let seeds: Vec<String> = tune.again.iter().map(u64::to_string).collect();
         said += &format!(
-            " Between the two best the mean with two more such seeds decided ({}).",
+            " The two best were trained again at seeds {}, and the one with the lower mean loss was taken.",
             list(&seeds)
         );
     }

@@ -126,8 +126,9 @@ impl Budget {
             variants.extend(SHARES[1..].iter().map(|share| (fewest.clone(), *share)));
         }
         let time_of = |seeds: &[u64], share: f64, schemes: usize| {
-            let (variant, trials) = variant(spec, tasks, seeds, share, schemes)?;
-            let seconds = costs.total(&trials, jobs(trials.len()));
+            let (variant, rounds) = variant(spec, tasks, seeds, share, schemes)?;
+            let jobs = jobs(rounds.iter().map(Vec::len).max().unwrap_or(0));
+            let seconds = rounds.iter().map(|trials| costs.total(trials, jobs)).sum();
             Ok::<_, LabError>((variant, seconds))
         };
         let mut least = (0, 0.0, 0.0);
@@ -168,14 +169,15 @@ impl Budget {
     }
 }
 
-/// The study with these seeds, this share of the steps and so many of its schemes, and all trials of it.
+/// The study with these seeds, this share of the steps and so many of its schemes, and the most trials of each of its rounds: those
+/// that choose learning rates follow each other, and the study follows them.
 fn variant(
     spec: &StudySpec,
     tasks: &Tasks,
     seeds: &[u64],
     share: f64,
     schemes: usize,
-) -> Result<(StudySpec, Vec<TrialSpec>), LabError> {
+) -> Result<(StudySpec, Vec<Vec<TrialSpec>>), LabError> {
     let mut variant = spec.clone();
     variant.seeds = seeds.to_vec();
     variant.schemes.truncate(schemes);
@@ -183,13 +185,15 @@ fn variant(
         task.steps = ((task.steps as f64 * share).round() as usize).max(1);
         task.auto_from = task.auto_from.map(|first| first.min(task.steps));
     }
-    let mut trials = variant.trials(tasks)?;
+    let trials = variant.trials(tasks)?;
     // Every training that chooses a rate is one more seed of every scheme and task.
-    let choices = spec.tune.as_ref().map_or(0, Tuned::most_trainings);
     let once = trials.iter().filter(|of| seeds.first() == Some(&of.seed));
     let once: Vec<TrialSpec> = once.cloned().collect();
-    trials.extend((0..choices).flat_map(|_| once.iter().cloned()));
-    Ok((variant, trials))
+    let choices = spec.tune.as_ref().map_or(Vec::new(), Tuned::rounds);
+    let repeated = |of: &usize| (0..*of).flat_map(|_| once.clone()).collect();
+    let mut rounds: Vec<Vec<TrialSpec>> = choices.iter().map(repeated).collect();
+    rounds.push(trials);
+    Ok((variant, rounds))
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::data_copy::keep_data;
 use super::trial::{Outcome, TrialResult};
+use super::tune::Choices;
 use super::worker::Crew;
 use crate::ask::{Tasks, TrialSpec};
 use crate::error::LabError;
@@ -47,25 +48,36 @@ pub struct TrialTimes {
 }
 
 impl Estimate {
-    /// How long trials take, as many at a time as the crew runs: those that run, and those that may follow. See
-    /// [`TrialTimes::measure`].
+    /// How long these trials take, after those that choose learning rates, as many at a time as the crew runs: see
+    /// [`TrialTimes::measure`]. A round of choices waits for the one before.
     ///
     /// # Errors
     ///
     /// As [`TrialTimes::measure`].
     pub fn of(
-        [trials, later]: [&[TrialSpec]; 2],
+        trials: &[TrialSpec],
+        choices: &Choices,
         tasks: &Tasks,
         crew: &Crew<'_>,
     ) -> Result<Option<Self>, LabError> {
-        let costs = TrialTimes::measure(trials, tasks, crew)?;
-        let first: Vec<TrialSpec> = trials.iter().map(shortest).collect();
-        let all = [trials, later].concat();
-        Ok(costs.map(|costs| Self {
-            seconds: costs.total(&all, crew.jobs),
-            least: costs.total(&first, crew.jobs),
+        // Trials of the study first: those that tune have fewer tests, and one of each kind is measured.
+        let costs = TrialTimes::measure(&[trials, &choices.next].concat(), tasks, crew)?;
+        Ok(costs.map(|costs| Self::new(&costs, trials, choices, crew.jobs)))
+    }
+
+    fn new(costs: &TrialTimes, trials: &[TrialSpec], choices: &Choices, jobs: usize) -> Self {
+        let total = |round: &[TrialSpec]| costs.total(round, jobs);
+        let least = |round: &[TrialSpec]| {
+            let shortest: Vec<TrialSpec> = round.iter().map(shortest).collect();
+            total(&shortest)
+        };
+        let sure = [&choices.next[..], &choices.again, trials];
+        let beyond: f64 = choices.beyond.iter().map(|round| total(round)).sum();
+        Self {
+            seconds: sure.map(total).iter().sum::<f64>() + beyond,
+            least: sure.map(least).iter().sum(),
             measured: costs.by_kind.len(),
-        }))
+        }
     }
 
     /// The time in words: one, or the shortest and the longest where trainings decide what is trained further.
@@ -285,6 +297,29 @@ mod tests {
         assert_eq!(left.map(of), [2.0, 9.0]);
         // A pair that was not measured takes as long as what is like it.
         assert_eq!(of(&trials[2]), 9.0);
+    }
+
+    #[test]
+    fn rounds_of_choices_follow_each_other() {
+        let plan = "schemes = ['none']\ntasks = ['reverse']\nseeds = 3\nsteps = 400";
+        let (spec, tasks) = StudySpec::of(Plan::parse(plan).unwrap()).unwrap();
+        let trials = spec.trials(&tasks).unwrap();
+        let costs = TrialTimes::flat(&trials, 1.0, 0.01);
+        let times = |choices: &Choices, jobs| {
+            let estimate = Estimate::new(&costs, &trials, choices, jobs);
+            (estimate.least, estimate.seconds)
+        };
+        // Five seconds a trial, however many run at a time.
+        assert_eq!(times(&Choices::default(), 16), (5.0, 5.0));
+        let one = trials[..1].to_vec();
+        let choices = Choices {
+            next: trials.clone(),
+            beyond: vec![one.clone(), one],
+            again: trials.clone(),
+            ..Choices::default()
+        };
+        assert_eq!(times(&choices, 16), (15.0, 25.0));
+        assert_eq!(times(&choices, 1), (45.0, 55.0));
     }
 
     #[test]

@@ -55,5 +55,6 @@ pub use study::{Outcomes, Study};
 pub use trial::{
     MOST_BYTES, Measures, Outcome, Timing, TrialResult, read_encoding, read_weights, run_trial,
 };
+pub use tune::Choices;
 pub use winner::Winner;
 pub use worker::{Crew, Stop, serve};

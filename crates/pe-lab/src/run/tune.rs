@@ -11,12 +11,15 @@ use crate::error::LabError;
 pub struct Choices {
     /// The trainings to run next.
     pub next: Vec<TrialSpec>,
-    /// As many more as may follow these at most: which ones depends on their losses.
-    pub later: Vec<TrialSpec>,
-    /// The number of trainings of open choices that have a result.
-    finished: usize,
+    /// The rounds of rates beyond them that may follow, as many as there can be. Which rates depends on the losses, and each stands
+    /// here as a training like another.
+    pub beyond: Vec<Vec<TrialSpec>>,
+    /// As many trainings as the last round has, of the two best rates at other seeds.
+    pub again: Vec<TrialSpec>,
+    /// The number of trainings that have a result.
+    pub finished: usize,
     /// What was chosen and is not in the study's spec yet.
-    chosen: Vec<ChosenRate>,
+    pub chosen: Vec<ChosenRate>,
 }
 
 impl Study {
@@ -48,13 +51,24 @@ impl Study {
             };
             let loss = |rate, seed| self.tuning_loss(&attempt(rate, seed));
             match tuned.search(task, scheme, loss)? {
-                Search::Chosen(chosen) => all.chosen.push(chosen),
-                Search::Train { next, finished } => {
-                    let most = tuned.most_trainings() - finished - next.len();
-                    let (rate, seed) = next[0];
-                    all.next
-                        .extend(next.into_iter().map(|of| attempt(of.0, of.1)));
-                    all.later.extend((0..most).map(|_| attempt(rate, seed)));
+                Search::Chosen(chosen) => {
+                    all.finished += chosen.losses.len() + chosen.further.len();
+                    all.chosen.push(chosen);
+                }
+                Search::Train {
+                    next,
+                    finished,
+                    beyond,
+                    again,
+                } => {
+                    let like = attempt(next[0].0, next[0].1);
+                    let next = next.into_iter().map(|of| attempt(of.0, of.1));
+                    all.next.extend(next);
+                    let rounds = all.beyond.len().max(beyond);
+                    all.beyond.resize(rounds, Vec::new());
+                    let of_beyond = all.beyond.iter_mut().take(beyond);
+                    of_beyond.for_each(|round| round.push(like.clone()));
+                    all.again.extend(vec![like; again]);
                     all.finished += finished;
                 }
             }
@@ -87,7 +101,7 @@ impl Study {
             let failed = crew.run_all(&choices.next, self.tasks(), self.folder())?;
             if crew.stop.asked() {
                 let left = self.choices()?;
-                return Err(self.stopped(left.finished, left.next.len()));
+                return Err(self.stopped(left.finished, left.next.len() + left.again.len()));
             }
             if let Some((trial, reason)) = failed.first() {
                 return Err(LabError::Trial(format!(

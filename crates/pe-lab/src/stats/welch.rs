@@ -209,11 +209,12 @@ impl Difference {
     }
 
     /// The 95 % interval of the difference of scores between these bounds: the widest of the four tests'. `None` with fewer than
-    /// [`FEWEST_SEEDS`], and if no run varies.
+    /// [`FEWEST_SEEDS`], and if one of the tests sees no run vary.
     pub fn interval(&self, bounds: Bounds) -> Option<Interval> {
-        let estimates = self.estimates.filter(|_| self.own_varies())?;
-        let varying = estimates.iter().filter(|estimate| estimate.varies());
-        let widest = varying.map(Estimate::half).max_by(f64::total_cmp)?;
+        let estimates = self.estimates?;
+        let varies = estimates.iter().all(Estimate::varies);
+        let halves = estimates.iter().map(Estimate::half);
+        let widest = halves.max_by(f64::total_cmp).filter(|_| varies)?;
         Some(bounds.of_difference(self.value, widest))
     }
 

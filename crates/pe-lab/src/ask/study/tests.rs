@@ -209,6 +209,9 @@ fn tuned_rates_go_into_the_trials_and_stay_when_a_study_grows() {
         ..later(300)
     };
     assert_eq!(untuned.obstacles(&earlier), ["tune"]);
+    let mut other_rule = earlier.clone();
+    other_rule.tune.as_mut().unwrap().again.clear();
+    assert_eq!(later(300).obstacles(&other_rule), ["tune"]);
     assert_eq!(earlier.obstacles(&untuned), ["schemes", "tune"]);
     // Its plan tunes again.
     assert_eq!(earlier.plan().tune, Some(3));

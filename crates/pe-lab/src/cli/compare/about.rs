@@ -6,17 +6,16 @@ use crate::ask::{AtResolution, Shard, StudySpec, TaskSteps, Tasks, rates_in_word
 use crate::device;
 use crate::error::LabError;
 use crate::grouped::{counted, ranges};
-use crate::run::{Estimate, in_words};
+use crate::run::{Choices, Estimate, in_words};
 
 /// A study, and what of it is to be run.
 pub(super) struct About<'a> {
     pub spec: &'a StudySpec,
     pub tasks: &'a Tasks,
-    /// The trials of the whole study, those that are left, and those that choose learning rates: the next, and the most that may
-    /// follow these.
+    /// The trials of the whole study, those that are left, and those that choose learning rates before them.
     pub trials: usize,
     pub waiting: usize,
-    pub tuning: [usize; 2],
+    pub tuning: &'a Choices,
     pub shard: Option<Shard>,
 }
 
@@ -50,13 +49,20 @@ impl About<'_> {
                 trials - waiting
             ));
         }
-        if let Some(tune) = &spec.tune {
-            let [next, later] = self.tuning;
+        let Choices {
+            next,
+            beyond,
+            again,
+            ..
+        } = self.tuning;
+        if let (Some(tune), false) = (&spec.tune, next.is_empty()) {
             lines.push(format!(
-                "before it {} to choose the learning rates of the schemes among {}, and at most {later} more to try rates beyond \
-                 them and the two best of each at other seeds",
-                counted(next, "training"),
-                rates_in_words(&tune.rates)
+                "before it {} to choose the learning rates of the schemes among {}, then at most {} of rates beyond them and {} of \
+                 the two best at other seeds",
+                counted(next.len(), "training"),
+                rates_in_words(&tune.rates),
+                beyond.iter().map(Vec::len).sum::<usize>(),
+                again.len()
             ));
         }
         Ok(lines)
@@ -73,7 +79,9 @@ impl About<'_> {
                 },
                 counted(estimate.measured, "trial")
             ),
-            None if self.waiting + self.tuning[0] == 0 => "nothing is left to run".to_string(),
+            None if self.waiting + self.tuning.next.len() == 0 => {
+                "nothing is left to run".to_string()
+            }
             None => "how long it takes cannot be told: a short trial failed".to_string(),
         }
     }

@@ -20,13 +20,14 @@ pub fn draw(data: &Data<'_>, task: &TaskSummary) -> Result<Option<Figure>, LabEr
     let mut entries = legend(&all);
     let has_floor = task.floors.iter().any(Option::is_some);
     entries.extend(has_floor.then(|| floor_key("floor")));
-    if task.train_lengths.is_some() {
+    let longest = task.lengths.iter().flatten().max().copied().unwrap_or(1) as f64;
+    let trained = trained(task, longest);
+    if trained.is_some() {
         entries.push(trained_key(match task.resolutions {
             true => "patches of the images of the training",
             false => "lengths seen in training",
         }));
     }
-    let longest = task.lengths.iter().flatten().max().copied().unwrap_or(1) as f64;
     let name = match (task.resolutions, task.mixes_lengths) {
         (true, _) => "patches of an image",
         (false, true) => "sequence length (tokens), the longest of each group",
@@ -37,7 +38,7 @@ pub fn draw(data: &Data<'_>, task: &TaskSummary) -> Result<Option<Figure>, LabEr
         x: Axis::round(name, 0.0..longest * 1.03, 9),
         y: scale(task, "", &all, 0.04),
         height: HEIGHT,
-        trained: trained(task, longest),
+        trained,
         behind: floor.into_iter().collect(),
         series: &all,
         markers: None,
@@ -73,6 +74,10 @@ fn trained(task: &TaskSummary, longest: f64) -> Option<(f64, f64)> {
         false => 0.0,
     };
     let trained = task.train_lengths.as_ref()?;
-    let end = (*trained.end() as f64).min(longest);
-    Some((*trained.start() as f64 - around, end + around))
+    let (start, end) = (
+        *trained.start() as f64,
+        (*trained.end() as f64).min(longest),
+    );
+    // A test file may have shorter rows alone.
+    (start <= end).then_some((start - around, end + around))
 }
