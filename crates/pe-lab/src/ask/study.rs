@@ -313,18 +313,15 @@ impl StudySpec {
     pub fn obstacles(&self, earlier: &Self) -> Vec<String> {
         let mut differs = self.differences(earlier);
         // What is chosen follows from the rates, so it may be missing on either side.
-        let grid = |spec: &Self| {
-            spec.tune.as_ref().map(|tune| {
-                (
-                    tune.seed,
-                    tune.rates.clone(),
-                    tune.beyond,
-                    tune.again.clone(),
-                )
+        let rule = |spec: &Self| {
+            let tune = spec.tune.clone();
+            tune.map(|tune| Tuned {
+                chosen: Vec::new(),
+                ..tune
             })
         };
         differs.retain(|field| field != "tune");
-        if grid(self) != grid(earlier) {
+        if rule(self) != rule(earlier) {
             differs.push("tune".into());
         }
         if earlier.until.is_some() {

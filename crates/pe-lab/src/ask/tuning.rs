@@ -174,45 +174,48 @@ impl Tuned {
         scheme: &str,
         loss: impl Fn(f64, u64) -> Option<Option<f64>>,
     ) -> Result<Search, LabError> {
+        let mut attempts: Vec<Attempt> = Vec::new();
         let mut asked: Vec<(f64, u64)> = self.rates.iter().map(|rate| (*rate, self.seed)).collect();
-        loop {
-            let attempts = asked.iter().filter_map(|&(rate, seed)| {
-                let loss = loss(rate, seed)?.filter(|loss| loss.is_finite());
-                Some(Attempt { rate, seed, loss })
-            });
-            let mut attempts: Vec<Attempt> = attempts.collect();
-            if attempts.len() < asked.len() {
-                let is_last = asked.iter().any(|of| of.1 != self.seed);
-                let beyond = (self.rates.len() + self.beyond).saturating_sub(asked.len());
-                asked.retain(|&(rate, seed)| loss(rate, seed).is_none());
+        while !asked.is_empty() {
+            let mut next = Vec::new();
+            for (rate, seed) in asked {
+                match loss(rate, seed) {
+                    None => next.push((rate, seed)),
+                    Some(loss) => attempts.push(Attempt {
+                        rate,
+                        seed,
+                        loss: loss.filter(|loss| loss.is_finite()),
+                    }),
+                }
+            }
+            if !next.is_empty() {
+                let is_last = next.iter().any(|of| of.1 != self.seed);
+                let tried = attempts.len() + next.len();
+                let beyond = (self.rates.len() + self.beyond).saturating_sub(tried);
                 return Ok(Search::Train {
-                    next: asked,
+                    next,
                     finished: attempts.len(),
                     beyond: if is_last { 0 } else { beyond },
                     again: if is_last { 0 } else { 2 * self.again.len() },
                 });
             }
-            let more = self.next(&attempts);
-            if !more.is_empty() {
-                asked.extend(more);
-                continue;
-            }
-            let Some(rate) = best(&attempts) else {
-                let tried: Vec<f64> = asked.iter().map(|of| of.0).collect();
-                return Err(LabError::Trial(format!(
-                    "no learning rate of {} trained {scheme} on {task}, so none can be chosen",
-                    rates_in_words(&tried)
-                )));
-            };
-            let further = attempts.split_off(self.rates.len());
-            return Ok(Search::Chosen(ChosenRate {
-                task: task.to_string(),
-                scheme: scheme.to_string(),
-                rate,
-                losses: attempts.iter().map(|of| of.loss).collect(),
-                further,
-            }));
+            asked = self.next(&attempts);
         }
+        let Some(rate) = best(&attempts) else {
+            let tried: Vec<f64> = attempts.iter().map(|of| of.rate).collect();
+            return Err(LabError::Trial(format!(
+                "no learning rate of {} trained {scheme} on {task}, so none can be chosen",
+                rates_in_words(&tried)
+            )));
+        };
+        let further = attempts.split_off(self.rates.len());
+        Ok(Search::Chosen(ChosenRate {
+            task: task.to_string(),
+            scheme: scheme.to_string(),
+            rate,
+            losses: attempts.iter().map(|of| of.loss).collect(),
+            further,
+        }))
     }
 
     /// What follows these trainings: a rate beyond them, or the two best at further seeds, or nothing.

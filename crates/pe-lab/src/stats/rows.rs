@@ -42,12 +42,12 @@ impl OtherRows {
     }
 }
 
-/// Compares two schemes on the same rows, whose scores lie between `bounds`. `units` has the number of each row's unit: rows that are equal, or of one group,
-/// are no further evidence of each other, so they are drawn together.
+/// Compares two schemes on the same rows, whose scores lie between `bounds`. `units` has the number of each row's unit:
+/// rows that are equal, or of one group, are no further evidence of each other, so they are drawn together.
 ///
-/// The interval is `d ± t · S · √(n / (n − 1))`, and bounded as that of a [`Difference`](super::Difference). S is the standard deviation of `d` over 2,000 resamples in
-/// which the units of rows, the seeds of `a` and the seeds of `b` are drawn anew, each independently: the bootstrap of
-/// crossed factors of Owen (2007), which errs on the side of wide. t has the degrees of freedom of Welch's
+/// The interval is `d ± t · S · √(n / (n − 1))`, and bounded as that of a [`Difference`](super::Difference). S is the
+/// standard deviation of `d` over 2,000 resamples in which the units of rows, the seeds of `a` and the seeds of `b` are
+/// drawn anew, each independently: the bootstrap of crossed factors of Owen (2007), which errs on the side of wide. t has the degrees of freedom of Welch's
 /// test on the seeds, and `n / (n − 1)`, with the smaller number of seeds, makes up for resamples that vary
 /// less than seeds do. `error` is the share of such intervals that may miss the truth.
 ///

@@ -187,6 +187,8 @@ enum What {
     FoundLevel,
     /// Intervals that cover the truth.
     Cover,
+    /// The same of those by Student's t alone.
+    CoverUnbounded,
     /// Schemes that have an interval.
     HasOne,
     /// The number of seeds at the end of a study.
@@ -195,7 +197,7 @@ enum What {
 
 /// What happened in the studies of a cell: sums, each with the number of its terms.
 #[derive(Clone, Copy, Default)]
-struct Counts([[f64; 2]; 10]);
+struct Counts([[f64; 2]; 11]);
 
 impl Counts {
     fn add(&mut self, what: What, sum: f64, of: f64) {
@@ -235,6 +237,24 @@ fn counted(studies: usize, of: impl Fn(usize) -> Counts + Sync) -> Counts {
     })
 }
 
+/// The scores of schemes whose runs follow these laws in turn, in one study of this name.
+fn drawn(
+    (name, study): (&str, usize),
+    laws: &[&'static Law],
+    tasks: usize,
+    schemes: usize,
+    seeds: usize,
+) -> Scores {
+    let cell = (tasks * 100 + schemes * 10 + seeds) as u64;
+    let mut rng = generator(name, study as u64, cell);
+    let mut runs = |scheme: usize| -> Vec<Vec<f64>> {
+        let score = laws[scheme % laws.len()].score;
+        let mut task = || (0..seeds).map(|_| score(scheme, &mut rng)).collect();
+        (0..tasks).map(|_| task()).collect()
+    };
+    (0..schemes).map(&mut runs).collect()
+}
+
 /// The intervals of single schemes whose runs follow a law of bounded scores: how many there are, and how many of
 /// them cover its mean.
 fn own_cover(
@@ -245,18 +265,8 @@ fn own_cover(
     studies: usize,
 ) -> Counts {
     counted(studies, |study| {
-        let mut rng = generator(
-            "bounded",
-            study as u64,
-            (tasks * 100 + schemes * 10 + seeds) as u64,
-        );
         let mut counts = Counts::default();
-        let mut runs = |scheme: usize| -> Vec<Vec<f64>> {
-            let mut task = || (0..seeds).map(|_| (law.score)(scheme, &mut rng)).collect();
-            (0..tasks).map(|_| task()).collect()
-        };
-        let scores: Vec<Vec<Vec<f64>>> = (0..schemes).map(&mut runs).collect();
-        let scores: Vec<&[Vec<f64>]> = scores.iter().map(Vec::as_slice).collect();
+        let scores = drawn(("bounded", study), &[law], tasks, schemes, seeds);
         for interval in intervals(&scores, Bounds::Between(LOWEST, 1.0)) {
             counts.add(What::HasOne, share(interval.is_some()), 1.0);
             if let Some(of) = interval {
@@ -276,44 +286,33 @@ const UNLIKE: [[&str; 2]; 3] = [
     ["smooth", "solved or not"],
 ];
 
-/// The intervals of differences of schemes, every second of which follows another law: how many cover the truth, with the bounds of the
-/// scores and by Student's t alone.
+/// The intervals of differences of schemes, every second of which follows another law: the percentages that cover the truth, with the
+/// bounds of the scores and by Student's t alone.
 fn pairs_cover(
     laws: [&'static Law; 2],
     tasks: usize,
     schemes: usize,
     seeds: usize,
     studies: usize,
-) -> [Counts; 2] {
-    [Bounds::Between(LOWEST, 1.0), Bounds::UpTo(1.0)].map(|bounds| {
-        counted(studies, |study| {
-            let mut rng = generator(
-                "pairs",
-                study as u64,
-                (tasks * 100 + schemes * 10 + seeds) as u64,
-            );
-            let mut counts = Counts::default();
-            let mut runs = |scheme: usize| -> Vec<Vec<f64>> {
-                let score = laws[scheme % 2].score;
-                let mut task = || (0..seeds).map(|_| score(scheme, &mut rng)).collect();
-                (0..tasks).map(|_| task()).collect()
-            };
-            let scores: Scores = (0..schemes).map(&mut runs).collect();
-            for pair in &judge(&[scores], Errors::default(), MARGIN)[0].pairs {
-                let truth = laws[pair.higher % 2].mean - laws[pair.lower % 2].mean;
-                counts.add(
-                    What::HasOne,
-                    share(pair.difference.interval(bounds).is_some()),
-                    1.0,
-                );
+) -> [f64; 2] {
+    let counts = counted(studies, |study| {
+        let mut counts = Counts::default();
+        let scores = drawn(("pairs", study), &laws, tasks, schemes, seeds);
+        for pair in &judge(&[scores], Errors::default(), MARGIN)[0].pairs {
+            let truth = laws[pair.higher % 2].mean - laws[pair.lower % 2].mean;
+            for (what, bounds) in [
+                (What::Cover, Bounds::Between(LOWEST, 1.0)),
+                (What::CoverUnbounded, Bounds::UpTo(1.0)),
+            ] {
                 if let Some(of) = pair.difference.interval(bounds) {
                     assert_eq!(of.low > 0.0, pair.difference.p().is_some_and(|p| p < 0.05));
-                    counts.add(What::Cover, share(of.low <= truth && truth <= of.high), 1.0);
+                    counts.add(what, share(of.low <= truth && truth <= of.high), 1.0);
                 }
             }
-            counts
-        })
-    })
+        }
+        counts
+    });
+    [What::Cover, What::CoverUnbounded].map(|what| counts.percent(what))
 }
 
 /// The share of intervals over seeds and rows that cover the true difference of two schemes: a run is right on a
@@ -406,9 +405,8 @@ fn few_studies_claim_a_difference_that_is_not_there() {
 #[test]
 fn bounded_intervals_of_differences_cover_as_much_as_others() {
     for names in UNLIKE {
-        let covered = [(3, 1), (8, 1), (5, 3)].map(|(seeds, tasks)| {
-            pairs_cover(names.map(law), tasks, 3, seeds, 200).map(|of| of.percent(What::Cover))
-        });
+        let covered = [(3, 1), (8, 1), (5, 3)]
+            .map(|(seeds, tasks)| pairs_cover(names.map(law), tasks, 3, seeds, 200));
         let [bounded, unbounded] =
             [0, 1].map(|nth| covered.iter().map(|of| of[nth]).sum::<f64>() / 3.0);
         assert!(bounded >= unbounded - 0.5, "{names:?}: {covered:?}");

@@ -139,10 +139,7 @@ fn table_of_intervals_of_differences() {
     );
     for names in UNLIKE {
         let cells = [(1, 2), (1, 3), (1, 8), (8, 8)].map(|(tasks, schemes)| {
-            SEED_COUNTS.map(|seeds| {
-                let of = pairs_cover(names.map(law), tasks, schemes, seeds, studies());
-                of.map(|of| of.percent(What::Cover))
-            })
+            SEED_COUNTS.map(|seeds| pairs_cover(names.map(law), tasks, schemes, seeds, studies()))
         });
         row(&names.join(", "), cells.concat().concat());
     }
