@@ -20,10 +20,9 @@ pub(super) fn parameters(
     family: &Family,
     kind: &str,
 ) -> Result<Option<Fields>, String> {
+    let older = file.group("rope_scaling")?;
     // An empty group counts as none.
-    let older = file
-        .group("rope_scaling")?
-        .filter(|group| !group.is_empty());
+    let older = older.filter(|group| !group.is_empty());
     let newer = file.group("rope_parameters")?;
     let usual = |text| serde_json::from_str::<Fields>(text).expect("the table has valid JSON");
     match family.rope {
@@ -59,13 +58,11 @@ pub(super) fn parameters(
         Rope::Older {
             groups,
             full,
-            windows,
+            mut windows,
             scales_windows,
             older: before,
         } => {
-            let mut own = newer.cloned().unwrap_or_default();
             let mut usual = usual(groups);
-            let mut windows = windows;
             if let (Some((base, name, of_windows)), true) = (before, is_older(file)?) {
                 windows = name;
                 for (group, base) in [(FULL, base), (SLIDING, of_windows)] {
@@ -74,10 +71,10 @@ pub(super) fn parameters(
                     usual.set(group, Value::Group(other));
                 }
             }
-            for (group, name, is_scaled) in [(FULL, full, true), (SLIDING, windows, scales_windows)]
-            {
+            let scaled = older.filter(|_| scales_windows);
+            let mut own = newer.cloned().unwrap_or_default();
+            for (group, name, scaling) in [(FULL, full, older), (SLIDING, windows, scaled)] {
                 let usual = usual.group(group)?.expect("the table has both groups");
-                let scaling = older.filter(|_| is_scaled);
                 let parameters = older_group(file, group, (name, usual), newer, scaling);
                 own.set(group, Value::Group(parameters?));
             }

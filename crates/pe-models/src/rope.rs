@@ -28,27 +28,10 @@ pub(super) fn of_kind(
     let Some(parameters) = parameters(file, family, kind)? else {
         return Ok(None);
     };
-    let of = |reason| format!("the parameters of its rotation: {reason}");
     let columns = columns(file, family, kind)?;
     let width = columns.len();
-    let scaling = scaling(&parameters, family, of)?;
-    let listed = match family.share {
-        Share::Columns(usual) => file.optional_length("rotary_dim")?.or(Some(usual)),
-        Share::WholeOrColumns => file.optional_length("rotary_dim")?,
-        _ => None,
-    };
-    let rotary_dim = match (&scaling, listed, family.share) {
-        (Some(RopeScaling::Proportional(_)), ..) => width,
-        (_, Some(listed), _) => listed,
-        (None, _, Share::Whole | Share::WholeOrColumns) => width,
-        (None, _, Share::Field(name)) => {
-            (width as f64 * file.optional_number(name)?.unwrap_or(1.0)) as usize
-        }
-        _ => {
-            let share = parameters.optional_number(SHARE).map_err(of)?;
-            shared(&columns, share.unwrap_or(1.0), family)?
-        }
-    };
+    let scaling = scaling(&parameters, family)?;
+    let rotary_dim = rotated(file, family, &columns, &parameters, scaling.as_ref())?;
     let layout = match family.interleave_flag && file.flag("rope_interleave")? == Some(false) {
         true => Layout::Halves,
         false => family.layout,
@@ -86,6 +69,39 @@ pub(super) fn of_kind(
     Ok(Some((columns, config)))
 }
 
+/// An error in the parameters.
+fn of(reason: String) -> String {
+    format!("the parameters of its rotation: {reason}")
+}
+
+/// How many of these columns of a head are rotated.
+fn rotated(
+    file: &Fields,
+    family: &Family,
+    columns: &Range<usize>,
+    parameters: &Fields,
+    scaling: Option<&RopeScaling>,
+) -> Result<usize, String> {
+    let width = columns.len();
+    let listed = match family.share {
+        Share::Columns(usual) => file.optional_length("rotary_dim")?.or(Some(usual)),
+        Share::WholeOrColumns => file.optional_length("rotary_dim")?,
+        _ => None,
+    };
+    match (scaling, listed, family.share) {
+        (Some(RopeScaling::Proportional(_)), ..) => Ok(width),
+        (_, Some(listed), _) => Ok(listed),
+        (None, _, Share::Whole | Share::WholeOrColumns) => Ok(width),
+        (None, _, Share::Field(name)) => {
+            Ok((width as f64 * file.optional_number(name)?.unwrap_or(1.0)) as usize)
+        }
+        _ => {
+            let share = parameters.optional_number(SHARE).map_err(of)?;
+            shared(columns, share.unwrap_or(1.0), family)
+        }
+    }
+}
+
 /// Sets which pairs turn by which coordinate of a patch.
 fn set_patches(
     config: &mut RotaryPositionalEncodingConfig,
@@ -106,13 +122,9 @@ fn set_patches(
     Ok(())
 }
 
-/// The scaling that the parameters name. `of` says in an error what they are.
-fn scaling(
-    parameters: &Fields,
-    family: &Family,
-    of: impl Fn(String) -> String,
-) -> Result<Option<RopeScaling>, String> {
-    let rope_type = parameters.text("rope_type").map_err(&of)?;
+/// The scaling that the parameters name.
+fn scaling(parameters: &Fields, family: &Family) -> Result<Option<RopeScaling>, String> {
+    let rope_type = parameters.text("rope_type").map_err(of)?;
     Ok(match (rope_type.unwrap_or("default"), family.scalings) {
         ("default", _) | ("mrope", Scalings::Sections) => None,
         ("axial", _) if family.patches.is_some() => None,

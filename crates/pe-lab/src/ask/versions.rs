@@ -26,7 +26,9 @@ const BURN: &str = "0.22.1";
 /// 10: on graphics cards gradients of weights and biases over 512 rows and more are added up in groups, another rounding.
 /// 11: phases of PoPE outside of their range have a gradient.
 /// 12: of data with a test file, only the rows to train on have training lengths: a few longer ones of the test are no longer among them.
-const NUMBERS: u32 = 12;
+/// 13: of data whose examples are rows, those that `--tune` and `--steps auto` hold out are one set, of all lengths.
+/// 14: on Flex the norm of a clipped gradient is added up in `f64`, another rounding.
+const NUMBERS: u32 = 14;
 
 /// A digest of the code that computes the numbers of a trial: sources, data of tasks, and the dependencies that
 /// compute. It also changes with a comment, so that two codes may well give the same numbers.

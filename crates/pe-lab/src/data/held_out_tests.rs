@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use crate::data::testing::{read, tested};
+use crate::data::testing::{read, tested, tested_on};
 use crate::rng::{RngExt, generator};
 use crate::task::{Input, Sample, Task, Tuning};
 
@@ -127,4 +127,31 @@ fn a_part_that_would_leave_no_window_to_train_on_cannot_be_held_out() {
         [of("max_len = 32"), of("max_len = 16"), of("")],
         [false, true, true]
     );
+}
+
+/// The rows to train on have 3 to 22 tokens, in equal shares.
+#[test]
+fn rows_are_held_out_whatever_lengths_a_test_file_has() {
+    let lines = |count: usize, length: &dyn Fn(usize) -> usize| -> String {
+        let line = |i: usize| {
+            let words = (0..length(i)).map(|k| format!(" w{}", (i * i + k * (i + 3)) % 97));
+            format!("{},{}\n", ["x", "y"][i % 2], words.collect::<String>())
+        };
+        (0..count).map(line).collect()
+    };
+    let rows = format!("label,text\n{}", lines(400, &|i| 3 + i % 20));
+    // The longest length of those to train on, one of twenty, and one that none of them has.
+    for length in [22, 12, 2] {
+        let test = format!("label,text\n{}", lines(40, &|_| length));
+        let data = tested_on(("a.csv", &rows), ("b.csv", &test), "").unwrap();
+        let task = data.task();
+        assert_eq!(task.test_lengths(), [length]);
+        assert!(Tuning::is_possible(task.as_ref()), "{length}");
+        let tuning = Tuning::of(task).unwrap();
+        let held_out = tested(&tuning);
+        let lengths: BTreeSet<usize> = held_out.iter().map(|of| of.input.len() - 2).collect();
+        assert!((25..60).contains(&held_out.len()), "{}", held_out.len());
+        assert!(lengths.len() > 10, "{length}: {lengths:?}");
+        assert!(tuning.test_lengths().iter().all(|of| tuning.is_inside(*of)));
+    }
 }

@@ -119,19 +119,7 @@ impl Labelled {
         no_beyond: bool,
     ) -> Result<(Self, Vec<String>), Problem> {
         let split = Split::new(data, held_out, no_beyond)?;
-        let (numbers, words, measured) = match data.channels {
-            None => {
-                let (numbers, words) = vocabulary(data, &split.train);
-                check_answers(data, &split.train, &numbers)?;
-                check_unknown(data, &split, &numbers)?;
-                (numbers, words, None)
-            }
-            Some(channels) => {
-                let words = data.words.len();
-                let measured = Measured::of(data, channels, &split.train)?;
-                ((0..words as u32).collect(), words, Some(measured))
-            }
-        };
+        let (numbers, words, measured) = read_as(data, &split)?;
         let target = Target::of(data, label, &split.train)?;
         let times = data.times.as_ref();
         let unit = times.map(|times| Unit::of(times, &split.train));
@@ -299,6 +287,20 @@ impl Labelled {
             ..sample
         }
     }
+}
+
+/// The index in the vocabulary of every token, and how many of its words are known; of tokens that are numbers, also what they are
+/// as such.
+fn read_as(data: &Rows, split: &Split) -> Result<(Vec<u32>, usize, Option<Measured>), Problem> {
+    let Some(channels) = data.channels else {
+        let (numbers, words) = vocabulary(data, &split.train);
+        check_answers(data, &split.train, &numbers)?;
+        check_unknown(data, split, &numbers)?;
+        return Ok((numbers, words, None));
+    };
+    let words = data.words.len();
+    let measured = Measured::of(data, channels, &split.train)?;
+    Ok(((0..words as u32).collect(), words, Some(measured)))
 }
 
 impl Task for Labelled {

@@ -7,6 +7,7 @@ use minijinja::value::{Value, ValueKind};
 use minijinja::{AutoEscape, Environment};
 
 use crate::console::visible;
+use crate::draw::escaped;
 use crate::error::LabError;
 use crate::grouped::grouped;
 use crate::report::words::{capitalized, fixed, joined, p_text};
@@ -51,6 +52,9 @@ fn environment() -> Environment<'static> {
     page.add_filter("thousands", |value: Value| or_dash(value, thousands));
     // The rest stays as it is: it may hold the name of a column.
     page.add_filter("begun", |text: String| capitalized(&text));
+    page.add_filter("code", |text: &str| {
+        Value::from_safe_string(with_code(text))
+    });
     page.add_filter("number", |value: f64| value.to_string());
     page.add_filter("count", |n: usize, noun: &str| match n {
         1 => format!("one {noun}"),
@@ -81,6 +85,20 @@ fn environment() -> Environment<'static> {
 /// A number as text, or a dash where there is none.
 fn or_dash(value: Value, text: impl Fn(f64) -> String) -> String {
     f64::try_from(value).map_or("\u{2013}".into(), text)
+}
+
+/// A text of a page, whose names between backticks are set as code.
+fn with_code(text: &str) -> String {
+    let parts: Vec<String> = text.split('`').map(escaped).collect();
+    // Of backticks without a partner none is known to begin a name.
+    if parts.len().is_multiple_of(2) {
+        return escaped(text);
+    }
+    let part = |(nth, part): (usize, &String)| match nth % 2 {
+        0 => part.clone(),
+        _ => format!("<code>{part}</code>"),
+    };
+    parts.iter().enumerate().map(part).collect()
 }
 
 /// A JSON value as the template engine's own type.
@@ -115,6 +133,22 @@ fn thousands(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_between_backticks_are_code_and_nothing_else_is() {
+        for (text, shown) in [
+            ("no positions (`none`)", "no positions (<code>none</code>)"),
+            ("`a` and `b<`", "<code>a</code> and <code>b&lt;</code>"),
+            ("", ""),
+            ("``", "<code></code>"),
+            ("one ` & no other", "one ` &amp; no other"),
+            ("`<b>x</b>`", "<code>&lt;b&gt;x&lt;/b&gt;</code>"),
+        ] {
+            let values = serde_json::json!({"text": text});
+            let page = render("a.html", "{{ text | code }}", values);
+            assert_eq!(page.unwrap(), shown, "{text}");
+        }
+    }
 
     #[test]
     fn a_seed_shows_its_score_in_every_measure() {

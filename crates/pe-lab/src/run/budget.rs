@@ -143,7 +143,6 @@ impl Budget {
             }
             least = (seeds.len(), *share, seconds);
         }
-        let (seeds, share, seconds) = least;
         // Two schemes are the fewest of a comparison.
         let mut fewer = String::new();
         if let Some((seeds, share)) = variants.last() {
@@ -157,7 +156,12 @@ impl Budget {
                 }
             }
         }
-        Err(LabError::Usage(format!(
+        Err(self.too_small(least, &fewer))
+    }
+
+    /// That this budget has no time for the least that says anything, with these seeds, this share of the steps and these seconds.
+    fn too_small(&self, (seeds, share, seconds): (usize, f64, f64), fewer: &str) -> LabError {
+        LabError::Usage(format!(
             "the budget is too small: {} of it are left, and the least that says anything, {} and {:.0} % of the steps, takes \
              about {}; --budget {} has time for it{fewer}",
             in_words(self.left().max(0.0)),
@@ -165,7 +169,7 @@ impl Budget {
             share * 100.0,
             in_words(seconds),
             self.for_a_study(seconds)
-        )))
+        ))
     }
 }
 

@@ -25,7 +25,8 @@ const BATCH: usize = 64;
 /// choice that is made here says nothing about them.
 ///
 /// Of separate examples, a tenth of the different ones is held out. Whether an example is depends on its input alone, so it
-/// is held out in every training batch, of a generated task and of rows alike. Of rows with groups, whole groups are.
+/// is held out in every training batch, of a generated task and of rows alike. Of rows with groups, whole groups are. The
+/// held-out rows are one test set, whatever their lengths: those of the task's own tests may be others.
 ///
 /// Windows of one series or text overlap, so a part of the data is held out: the last tenth of what is trained on, and at least two
 /// of the longest windows. A gap of one window before it belongs to neither. So no row of the data that is read or predicted in a
@@ -76,7 +77,7 @@ fn divided(task: &dyn Task, enough: usize) -> Option<(Option<Range<usize>>, Sets
     };
     let mut lengths = task.test_lengths();
     lengths.retain(|length| task.is_inside(*length));
-    let mixed = task.mixes_lengths();
+    let mixed = task.mixes_lengths() || task.test_rows() == TestRows::Independent;
     if mixed {
         lengths = lengths.pop().into_iter().collect();
     }

@@ -44,31 +44,18 @@ pub(in super::super) fn to_predict(task: &Images, path: &Path) -> Result<ToPredi
     }
     let mut notes = Vec::new();
     if resized > 0 {
+        let (all, size) = (counted(files.len(), "image"), by([height, width]));
         notes.push(format!(
-            "{} of {} brought to the {} pixels of the training{}",
+            "{} of {all} brought to the {size} pixels of the training{}",
             grouped(resized),
-            counted(files.len(), "image"),
-            by([height, width]),
-            match cut {
-                0 => String::new(),
-                cut => format!(
-                    "; what sticks out of this shape on two sides was cut off {} of them",
-                    grouped(cut)
-                ),
-            }
+            off(cut)
         ));
     }
     notes.extend(folders::left_out(hidden, &[]));
     let names: Vec<PathBuf> = files.iter().map(|file| inside(path, file)).collect();
-    // In a folder for each class the name of the folder is the label.
-    let truth = |name: &PathBuf| {
-        let folder = name.parent()?.file_name()?.to_str()?;
-        let label = task.labels().iter().find(|label| *label == folder);
-        label.cloned().map(Truth::Label)
-    };
     Ok(ToPredict {
         about: "file",
-        truth: names.iter().map(truth).collect(),
+        truth: names.iter().map(|name| truth(task, name)).collect(),
         names: names
             .iter()
             .map(|name| name.display().to_string())
@@ -77,4 +64,22 @@ pub(in super::super) fn to_predict(task: &Images, path: &Path) -> Result<ToPredi
         from: None,
         notes,
     })
+}
+
+/// What is said of so many images that were cut.
+fn off(cut: usize) -> String {
+    match cut {
+        0 => String::new(),
+        cut => format!(
+            "; what sticks out of this shape on two sides was cut off {} of them",
+            grouped(cut)
+        ),
+    }
+}
+
+/// The label of an image: in a folder for each class, the name of its folder.
+fn truth(task: &Images, name: &Path) -> Option<Truth> {
+    let folder = name.parent()?.file_name()?.to_str()?;
+    let label = task.labels().iter().find(|label| *label == folder);
+    label.cloned().map(Truth::Label)
 }

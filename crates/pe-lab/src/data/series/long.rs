@@ -85,28 +85,7 @@ pub(in super::super) fn read(
     for (id, series) in ids.names().into_iter().zip(all) {
         series.end(&id, collector)?;
     }
-    let mut notes = vec![format!(
-        "a series is all rows of one {}, in {}; {}: {}; {}{}",
-        column_called(&table.names[places.id]),
-        match &places.time {
-            Some((time, clock)) => format!("the order of {} ({clock})", shorten(&time.name)),
-            None => "the order of the file".to_string(),
-        },
-        match channels.len() {
-            1 => "one channel".to_string(),
-            count => format!("{} channels", grouped(count)),
-        },
-        list(&channels),
-        match places.label {
-            Some(label) => format!("label from {}", column_called(&table.names[label])),
-            None if has_classes => "label by the id".to_string(),
-            None => "no column label".to_string(),
-        },
-        match places.group {
-            Some(group) => format!("; groups from {}", column_called(&table.names[group])),
-            None => String::new(),
-        }
-    )];
+    let mut notes = vec![places.said(&table.names, &channels, has_classes)];
     notes.extend(table.not_read(|at| places.has(at)));
     notes.extend(table.notes.iter().cloned());
     Ok(notes)
@@ -167,6 +146,33 @@ impl Places {
             group,
             channels,
         })
+    }
+
+    /// Where the series and what belongs to them were found.
+    fn said(&self, names: &[String], channels: &[String], has_classes: bool) -> String {
+        let called = |at: usize| column_called(&names[at]);
+        let order = match &self.time {
+            Some((time, clock)) => format!("the order of {} ({clock})", shorten(&time.name)),
+            None => "the order of the file".to_string(),
+        };
+        let count = match channels.len() {
+            1 => "one channel".to_string(),
+            count => format!("{} channels", grouped(count)),
+        };
+        let label = match self.label {
+            Some(label) => format!("label from {}", called(label)),
+            None if has_classes => "label by the id".to_string(),
+            None => "no column label".to_string(),
+        };
+        let groups = match self.group {
+            Some(group) => format!("; groups from {}", called(group)),
+            None => String::new(),
+        };
+        format!(
+            "a series is all rows of one {}, in {order}; {count}: {}; {label}{groups}",
+            called(self.id),
+            list(channels)
+        )
     }
 
     fn has(&self, column: usize) -> bool {

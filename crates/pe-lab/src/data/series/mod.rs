@@ -58,7 +58,6 @@ pub(super) fn read(
     form: Form,
     file: &str,
 ) -> Result<(Series, Vec<String>), Problem> {
-    let wrong = |reason: String| Err(Problem::Other(reason));
     let flag = reading
         .first("--label --text --group --tokens --no-beyond --causal --objective --train-length");
     refuse(flag, "is not about a series, which --target asks for")?;
@@ -84,16 +83,7 @@ pub(super) fn read(
         tested_lengths(window, held_out),
     );
     task.check_range(&task.table).map_err(Problem::Other)?;
-    let floor = task.floor(window);
-    let is_error = !task.measure().is_accuracy();
-    if is_error && floor == 0.0 {
-        return wrong(
-            "the target does not change in the test, so repeating the last value is perfect".into(),
-        );
-    }
-    if !is_error && floor == 1.0 {
-        return wrong("all rows of the test are of one class".into());
-    }
+    let floor = floor(&task, window)?;
     notes.extend(only_in_test(&task.table, to_train)?);
     let tested = task.test_lengths();
     let tested: Vec<String> = tested.iter().map(usize::to_string).collect();
@@ -106,14 +96,30 @@ pub(super) fn read(
             _ => "; the test is too short for longer ones",
         }
     ));
-    notes.push(match is_error {
-        true => format!(
+    notes.push(floor);
+    Ok((task, notes))
+}
+
+/// What takes no skill, in words.
+///
+/// # Errors
+///
+/// [`Problem::Other`] where it is perfect.
+fn floor(task: &Series, window: usize) -> Result<String, Problem> {
+    let perfect = |reason: &str| Err(Problem::Other(reason.into()));
+    match (task.floor(window), task.measure().is_accuracy()) {
+        (0.0, false) => perfect(
+            "the target does not change in the test, so repeating the last value is perfect",
+        ),
+        (1.0, true) => perfect("all rows of the test are of one class"),
+        (floor, false) => Ok(format!(
             "floor, the mean absolute error of repeating the last value: {}",
             rounded(floor)
-        ),
-        false => format!("floor, the share of the most frequent class: {floor:.3}"),
-    });
-    Ok((task, notes))
+        )),
+        (floor, true) => Ok(format!(
+            "floor, the share of the most frequent class: {floor:.3}"
+        )),
+    }
 }
 
 /// The lengths of the windows that are tested: half of the longest of the training, that one, and longer ones if enough rows of

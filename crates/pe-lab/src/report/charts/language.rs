@@ -134,12 +134,12 @@ fn by_length(
     let y = around(&task.measure.axis(), points.chain(bands).chain(slid));
     let x = axis_of_lengths(task, &language.lengths);
     let panels = of.iter().zip(&all).map(|((scheme, rows), series)| {
-        let mut x = x.clone();
-        if !scheme.is_empty() {
-            x.name = format!("{scheme}: {}", x.name);
-        }
+        let name = match scheme.is_empty() {
+            true => x.name.clone(),
+            false => format!("{scheme}: {}", x.name),
+        };
         Panel {
-            x,
+            x: Axis { name, ..x.clone() },
             y: y.clone(),
             height: HEIGHT,
             trained: None,
@@ -149,11 +149,11 @@ fn by_length(
         }
     });
     let mut entries = legend_of_all(&all);
-    let sliding = format!(
-        "dotted: the same model in a sliding window of {trained}, moved by {}",
-        language.stride
-    );
-    entries.push((Key::Line(Stroke::dotted(REFERENCE), None), sliding));
+    let stride = language.stride;
+    entries.push((
+        Key::Line(Stroke::dotted(REFERENCE), None),
+        format!("dotted: the same model in a sliding window of {trained}, moved by {stride}"),
+    ));
     let (kind, what) = match of[0].0.is_empty() {
         true => ("language", "by length of the window"),
         false => (

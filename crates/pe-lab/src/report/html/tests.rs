@@ -126,11 +126,22 @@ fn parse(page: &str) -> Document<'_> {
     Document::parse(body).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// The words of a part of the page, with backticks around what is set as code.
 fn text(node: Node<'_, '_>) -> String {
-    let parts = node.descendants().filter(|node| node.is_text());
-    let words = parts.filter_map(|part| part.text());
-    let words: Vec<&str> = words.flat_map(str::split_whitespace).collect();
-    words.join(" ")
+    let mut words = String::new();
+    let mut after_code = false;
+    for part in node.descendants().filter(Node::is_text) {
+        let said = part.text().unwrap_or_default();
+        let is_code = part.parent().is_some_and(|of| of.has_tag_name("code"));
+        match (is_code, after_code) {
+            (true, _) => words.extend(["`", said, "`"]),
+            // The rest of the same sentence.
+            (false, true) => words.push_str(said),
+            (false, false) => words.extend([" ", said]),
+        }
+        after_code = is_code;
+    }
+    words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Checks what holds for every page.

@@ -16,23 +16,9 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> String {
     let [leader, others @ ..] = &headline.order[..] else {
         return String::new();
     };
-    match found::unsolved(summary, headline) {
-        Some(Top::Unlearned(highest)) => {
-            let (highest, loss) = (fixed(highest, 2), loss(summary, headline, leader));
-            return format!(
-                "{place}: not solved {subject}. The highest score is {highest} of 1{loss}: too little was learned to name a \
-                 scheme that leads.{}",
-                among_low(summary, headline)
-            );
-        }
-        Some(_) => {
-            return format!(
-                "{place}: no scheme is clearly above the floor {subject} (that takes a score of {}).{}",
-                fixed(ABOVE_THE_FLOOR, 2),
-                among_low(summary, headline)
-            );
-        }
-        None => {}
+    if let Some(top) = found::unsolved(summary, headline) {
+        let why = too_low(summary, headline, top, (leader, &subject));
+        return format!("{place}: {why}{}", among_low(summary, headline));
     }
     let score = score(summary, headline, leader);
     let pairs = others.iter().filter_map(|of| summary.pair(headline, of));
@@ -74,6 +60,26 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> String {
         ),
     };
     text + &findings(summary, headline.best, &pairs)
+}
+
+/// Why no scheme leads where the scores are too low.
+fn too_low(
+    summary: &Summary,
+    headline: &Headline,
+    top: Top,
+    (leader, subject): (&str, &str),
+) -> String {
+    match top {
+        Top::Unlearned(highest) => format!(
+            "not solved {subject}. The highest score is {} of 1{}: too little was learned to name a scheme that leads.",
+            fixed(highest, 2),
+            loss(summary, headline, leader)
+        ),
+        _ => format!(
+            "no scheme is clearly above the floor {subject} (that takes a score of {}).",
+            fixed(ABOVE_THE_FLOOR, 2)
+        ),
+    }
 }
 
 /// What the tests find among scores that are too low for a scheme to lead.
