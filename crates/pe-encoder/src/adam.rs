@@ -6,17 +6,18 @@ use burn::tensor::{Device, Tensor};
 
 use crate::Kernels;
 use crate::kernels::check;
-#[cfg(any(feature = "cube", feature = "tch"))]
+#[cfg(any(feature = "cube", feature = "flex", feature = "tch"))]
 use crate::kernels::rates::Rates;
 
 /// Adam (Kingma and Ba, [*Adam: A Method for Stochastic Optimization*](https://arxiv.org/abs/1412.6980),
 /// 2014, algorithm 1) with gradients clipped by norm.
 ///
 /// It computes what Burn's Adam and its clipping by norm do. For each parameter, Burn runs 13
-/// operations for the step and 8 for the norm. On LibTorch and on a graphics card starting an operation on a
-/// small tensor takes longer than running it. So one kernel does it all for `f32` on the CPU of LibTorch,
-/// with the feature `tch`, and on graphics cards, with a feature for one (two launches from 1,025 elements
-/// on, where gradients are clipped; [`ModuleAdam`](crate::ModuleAdam) steps all parameters of a module together). On other devices it is Burn's.
+/// operations for the step and 8 for the norm, and starting an operation on a small tensor takes longer than running it. So one kernel
+/// does it all for `f32` on Flex, with the feature `flex`, on the CPU of LibTorch, with `tch`, and on graphics cards, with a feature for
+/// one (two launches from 1,025 elements on, where gradients are clipped; [`ModuleAdam`](crate::ModuleAdam) steps all parameters of a
+/// module together). On other devices it is Burn's. On Flex every bit is Burn's too, but where a gradient is clipped: its norm is added
+/// up in `f64`.
 ///
 /// A step panics when the gradient or a moment does not have the shape of the parameter, and, where a kernel takes it, when one
 /// of them is not `f32` on the device of the parameter.
@@ -54,7 +55,7 @@ pub struct Adam {
     pub kernels: Kernels,
 }
 
-#[cfg(any(feature = "cube", feature = "tch"))]
+#[cfg(any(feature = "cube", feature = "flex", feature = "tch"))]
 impl Adam {
     /// What a kernel takes for the step after this state.
     pub(crate) fn rates<const D: usize>(&self, rate: f64, state: Option<&AdamState<D>>) -> Rates {
@@ -123,6 +124,11 @@ impl Optimizer for Adam {
         if self.kernels == Kernels::Auto && crate::kernels::torch::adam::runs_on(&parameter) {
             let rates = self.rates(rate, state.as_ref());
             return crate::kernels::torch::adam::step(rates, parameter, gradient, state);
+        }
+        #[cfg(feature = "flex")]
+        if self.kernels == Kernels::Auto && crate::kernels::flex::adam::runs_on(&parameter) {
+            let rates = self.rates(rate, state.as_ref());
+            return crate::kernels::flex::adam::step(rates, parameter, gradient, state);
         }
         let gradient = match self.clip_norm {
             Some(norm) => {

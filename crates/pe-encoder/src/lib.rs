@@ -32,7 +32,7 @@
 //! | drop attention weights in training | [`AttentionConfig::with_dropout`] |
 //! | use a scheme of your own | [`pe_burn::Positional`], and the section below |
 //! | turn the kernels off | [`Kernels::Off`] → [`Encoder::with_kernels`] |
-//! | train on a graphics card or on LibTorch with a fast optimizer | [`ModuleAdam`], [`Adam`] |
+//! | train with a fast optimizer | [`ModuleAdam`], [`Adam`] |
 //!
 //! # Kernels
 //!
@@ -44,7 +44,7 @@
 //! | attention | kernel | kernel; of long heads with Burn's matrix products | kernel |
 //! | attention to a cache, without gradients | kernel | kernel, with Burn's matrix products | Burn |
 //! | attention that drops weights in training | Burn | Burn | Burn |
-//! | the step of [`Adam`] | Burn | kernel | kernel |
+//! | the step of [`Adam`] | kernel | kernel | kernel |
 //!
 //! Kernels are for `f32`, and not for gradient checkpointing; there, and on other backends, all of it
 //! is Burn's, on CubeCL's runtime for processors too. On Flex the results of kernels do not depend on the number of threads. On a graphics card a training step

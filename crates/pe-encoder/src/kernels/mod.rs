@@ -8,14 +8,16 @@
 //!
 //! | module | feature | kernels |
 //! |---|---|---|
-//! | `flex` | `flex` | all four, on Burn's CPU backend Flex, and attention to a cache |
+//! | `flex` | `flex` | all four, on Burn's CPU backend Flex, and attention to a cache; the step of Adam |
 //! | `cube` | `wgpu`, `vulkan`, `metal`, `webgpu`, `cuda`, `rocm` | linear layers by Burn's products, layer normalization with the residual sum before it, attention, and attention to a cache on graphics cards; the step of Adam |
 //! | `torch` | `tch` | layer normalization and attention by LibTorch's own functions; the step of Adam |
 
+#[cfg(any(feature = "flex", feature = "tch"))]
+mod adam;
 #[cfg(feature = "cube")]
 pub(crate) mod cube;
 #[cfg(feature = "flex")]
-mod flex;
+pub(crate) mod flex;
 #[cfg(feature = "tch")]
 pub(crate) mod torch;
 
@@ -25,7 +27,7 @@ pub(crate) mod check;
 #[cfg(test)]
 mod compare;
 pub(crate) mod part;
-#[cfg(any(feature = "cube", feature = "tch"))]
+#[cfg(any(feature = "cube", feature = "flex", feature = "tch"))]
 pub(crate) mod rates;
 pub(crate) mod stream;
 

@@ -124,18 +124,16 @@ fn forward(x: Rows, weights: Weights) -> [Vec<f32>; 2] {
     let chunk = rows_per_chunk(rows);
     let write = |y: New<'_>, h: New<'_>| {
         if rows <= FEW {
-            let mut activated = few::affine(h, &x.read(), w1, b1).to_vec();
-            activate(&mut activated);
-            few::affine(y, &activated, w2, b2);
+            let h = few::affine(h, &x.read(), w1, b1);
+            few::affine(y, &activated(h), w2, b2);
             return;
         }
         y.par_chunks_mut(chunk * d_model)
             .zip(h.par_chunks_mut(chunk * d_ff))
             .zip(x.par_chunks(chunk * d_model))
             .for_each(|((y, h), x)| {
-                let mut activated = affine(h, &x.read(), w1, b1).to_vec();
-                activate(&mut activated);
-                affine(y, &activated, w2, b2);
+                let h = affine(h, &x.read(), w1, b1);
+                affine(y, &activated(h), w2, b2);
             });
     };
     // SAFETY: `y` and `x` have `rows * d_model` elements and `h` has `rows * d_ff`, so there are as many chunks of each, and
@@ -164,8 +162,9 @@ fn backward(x: Rows, weights: Weights, h: &[f32], dy: &[f32]) -> ([Vec<f32>; 2],
         sums = sums_of(chunks, lens, |(((dx, x), h), dy)| {
             let dy = Matrix::dense(dy, d_model);
             let mut dh = product(dy, Matrix::dense(w2, d_model).t());
-            let mut activated = h.to_vec();
-            activate_backward(&mut activated, &mut dh);
+            // SAFETY: it initializes as many elements as there are of `h`.
+            let activated =
+                unsafe { initialized(h.len(), |out| activate_backward(out, h, &mut dh)) };
             let dw2 = product(Matrix::dense(&activated, d_ff).t(), dy);
             drop(activated);
             let dh_rows = Matrix::dense(&dh, d_ff);
@@ -183,22 +182,30 @@ fn backward(x: Rows, weights: Weights, h: &[f32], dy: &[f32]) -> ([Vec<f32>; 2],
     ([dx, norm], [w1, b1, w2, column_sums(dy, d_model)])
 }
 
-/// Replaces every element by its GELU.
+/// The GELU of every element.
+fn activated(h: &[f32]) -> Vec<f32> {
+    // SAFETY: `activate` initializes as many elements as there are of `h`.
+    unsafe { initialized(h.len(), |out| activate(out, h)) }
+}
+
+/// Writes the GELU of every element of `h` to `out`, which is as long.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-fn activate(h: &mut [f32]) {
+fn activate(out: New<'_>, h: &[f32]) {
+    let out = &mut out[..h.len()];
     for i in 0..h.len() {
-        h[i] = gelu(h[i]).0;
+        out[i].write(gelu(h[i]).0);
     }
 }
 
-/// Replaces every element of `h` by its GELU, and multiplies `gradient` by the slope of the GELU
+/// Writes the GELU of every element of `h` to `out`, which is as long, and multiplies `gradient` by the slope of the GELU
 /// there.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-fn activate_backward(h: &mut [f32], gradient: &mut [f32]) {
+fn activate_backward(out: New<'_>, h: &[f32], gradient: &mut [f32]) {
+    let out = &mut out[..h.len()];
     let gradient = &mut gradient[..h.len()];
     for i in 0..h.len() {
         let (value, slope) = gelu(h[i]);
-        h[i] = value;
+        out[i].write(value);
         gradient[i] *= slope;
     }
 }

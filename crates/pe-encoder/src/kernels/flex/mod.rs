@@ -3,17 +3,18 @@
 //! | module | |
 //! |---|---|
 //! | `linear`, `layer_norm`, `feed_forward`, `attention` | an operation each: recorded, forward, backward, tests |
+//! | `adam` | the step of Adam |
 //! | `few` | the product of a few rows by a weight, in decoding |
 //! | `products` | matrix products on parts of slices; rows divided between threads |
 //! | `math` | exponential, GELU, sums in a fixed order |
 //!
-//! Every sum is taken in the same order on any number of threads, so a training gives the same bits however many there are. (Burn's
-//! own sum of 4,194,304 numbers or more does not: it is in the norm of a clipped gradient of such a size.)
+//! Every sum is taken in the same order on any number of threads, so a training gives the same bits however many there are.
 //! Another kind of processor may give others: `gemm`, which multiplies the matrices, follows its instructions and caches.
 
 // In functions compiled for several instruction sets, iterator adapters are not always inlined.
 #![allow(clippy::needless_range_loop)]
 
+pub mod adam;
 mod attention;
 mod feed_forward;
 mod few;

@@ -4,6 +4,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use gemm::{Parallelism, gemm};
+use multiversion::multiversion;
 use rayon::prelude::*;
 
 /// A view of a slice as a matrix.
@@ -248,7 +249,7 @@ pub fn sums_of<C: Send, const N: usize>(
                 continue;
             };
             for (sum, part) in sums.iter_mut().zip(&part) {
-                sum.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
+                add_rows(sum, part);
             }
         }
     }
@@ -257,8 +258,20 @@ pub fn sums_of<C: Send, const N: usize>(
 /// The sum of each column of a dense matrix.
 pub fn column_sums(rows: &[f32], columns: usize) -> Vec<f32> {
     let mut sums = vec![0.0; columns];
-    for row in rows.chunks_exact(columns) {
-        sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
-    }
+    add_rows(&mut sums, rows);
     sums
+}
+
+/// Adds every row of a dense matrix to `sums`, which is as long as a row.
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
+fn add_rows(sums: &mut [f32], rows: &[f32]) {
+    let columns = sums.len().max(1);
+    let mut start = 0;
+    while start < rows.len() {
+        let row = &rows[start..start + columns];
+        for i in 0..columns {
+            sums[i] += row[i];
+        }
+        start += columns;
+    }
 }

@@ -9,6 +9,7 @@ use burn::tensor::{DType, Tensor};
 use multiversion::multiversion;
 use tch::Kind;
 
+use crate::kernels::adam::squares;
 use crate::kernels::rates::Rates;
 
 /// Whether the parameter is one that [`step`] can take: `f32` in the memory of the CPU, held by
@@ -48,34 +49,11 @@ pub fn step<const D: usize>(
     let to = new.each_ref().map(|x| unsafe { elements_mut(x) });
     let before = [&parameter, &gradient, &first, &second].map(elements);
     // All are as long as the parameter: `Adam::step` compared their shapes.
-    update(to, before, rates, clip(rates.most, before[1]));
+    update(to, before, rates, rates.clip(|| squares(before[1])));
     let [parameter, moment_1, moment_2] =
         new.map(|x| Tensor::from_primitive::<LibTorch>(TchTensor::new(x)));
     let momentum = AdaptiveMomentumState::new(time, moment_1, moment_2);
     (parameter, Some(AdamState::new(momentum)))
-}
-
-/// The factor that clips a gradient to a norm of at most `most`, if there is a bound.
-fn clip(most: Option<f32>, gradient: &[f32]) -> f32 {
-    most.map_or(1.0, |most| {
-        let factor = most / (squares(gradient).sqrt() as f32 + f32::MIN_POSITIVE);
-        // Not `factor.min(1.0)`, which is 1 for NaN: a NaN in the gradient must not be hidden.
-        if factor > 1.0 { 1.0 } else { factor }
-    })
-}
-
-/// The sum of squares, as eight partial sums that the processor can add at the same time.
-#[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-fn squares(values: &[f32]) -> f64 {
-    let (blocks, rest) = values.as_chunks::<8>();
-    let mut sums = [0.0_f64; 8];
-    for block in blocks {
-        for i in 0..8 {
-            sums[i] += f64::from(block[i]) * f64::from(block[i]);
-        }
-    }
-    let rest = rest.iter().map(|x| f64::from(*x) * f64::from(*x));
-    sums.iter().sum::<f64>() + rest.sum::<f64>()
 }
 
 /// Writes the new values of a parameter and of its two moments to `to`. `from` is the parameter, its
@@ -87,22 +65,12 @@ fn update(to: [&mut [MaybeUninit<f32>]; 3], from: [&[f32]; 4], rates: Rates, cli
         from.map(|values| &values[..len]),
         to.map(|values| &mut values[..len]),
     );
-    let Rates {
-        keep,
-        correction,
-        epsilon,
-        rate,
-        ..
-    } = rates;
-    let add = keep.map(|keep| 1.0 - keep);
     for i in 0..len {
-        let gradient = gradient[i] * clip;
-        let mean = first[i] * keep[0] + gradient * add[0];
-        let square = second[i] * keep[1] + gradient * gradient * add[1];
-        let step = mean * correction / (square.sqrt() + epsilon);
-        to[i].write(parameter[i] - step * rate);
-        to_first[i].write(mean);
-        to_second[i].write(square);
+        let moments = [first[i], second[i]];
+        let new = rates.step(parameter[i], gradient[i] * clip, moments);
+        to[i].write(new[0]);
+        to_first[i].write(new[1]);
+        to_second[i].write(new[2]);
     }
 }
 
@@ -150,7 +118,8 @@ mod tests {
     fn steps_are_those_of_burns_adam_on_libtorch() {
         let (flex, torch) = (Device::flex(), Device::libtorch());
         for clip_norm in [None, Some(1.0)] {
-            let adam = adam(clip_norm, 0.0, Kernels::Auto);
+            let [adam, of_burn] =
+                [Kernels::Auto, Kernels::Off].map(|kernels| adam(clip_norm, 0.0, kernels));
             let shape = [37, 130];
             let start = Tensor::<2>::random(shape, Distribution::Normal(0.0, 1.0), &flex);
             let (mut burns, mut burns_state) = (start.clone(), None);
@@ -158,7 +127,7 @@ mod tests {
             for step in 0..20 {
                 let size = [1e-4, 1.0, 1e3][step % 3];
                 let gradient = Tensor::<2>::random(shape, Distribution::Normal(0.0, size), &flex);
-                (burns, burns_state) = adam.step(1e-2, burns, gradient.clone(), burns_state);
+                (burns, burns_state) = of_burn.step(1e-2, burns, gradient.clone(), burns_state);
                 let gradient = match step % 2 {
                     0 => gradient.to_device(&torch),
                     _ => gradient.transpose().to_device(&torch).transpose(),
