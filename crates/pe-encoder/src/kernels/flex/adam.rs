@@ -56,16 +56,16 @@ pub fn step<const D: usize>(
 
 /// Replaces a parameter and its two moments by what they are after the step.
 fn run(all: &mut [FlexTensor; 3], gradient: &[f32], rates: Rates) {
-    let clip = rates.clip(|| {
-        let parts = gradient.par_chunks(PART).map(squares);
-        match gradient.len() < 2 * PART {
-            true => gradient.chunks(PART).map(squares).sum(),
+    let len = gradient.len();
+    let clip = rates.clip(|| match len < 2 * PART {
+        true => squares(gradient),
+        false => {
+            let parts = gradient.par_chunks(PART).map(squares);
             // Added in order, so that the sum does not depend on the number of threads.
-            false => parts.collect::<Vec<f64>>().iter().sum(),
+            parts.collect::<Vec<f64>>().iter().sum()
         }
     });
     // All are as long as the parameter: `Adam::step` compared their shapes. Memory that others hold too is copied first.
-    let len = gradient.len();
     let [parameter, first, second] = all.each_mut().map(|x| &mut x.storage_mut::<f32>()[..len]);
     if len < 2 * PART {
         return update([parameter, first, second], gradient, rates, clip);

@@ -170,8 +170,9 @@ fn backward(x: Rows, weights: Weights, h: &[f32], dy: &[f32]) -> ([Vec<f32>; 2],
             let dh_rows = Matrix::dense(&dh, d_ff);
             let w1 = Matrix::dense(w1, d_ff).t();
             // SAFETY: `dx` has as many elements as the chunk of `x`, and the product is all of them.
-            let norm = unsafe { x.backward(dx, |of| set_product(of, d_model, 1.0, dh_rows, w1)) };
-            let dw1 = product(Matrix::dense(&x.read(), d_model).t(), dh_rows);
+            let (read, norm) =
+                unsafe { x.backward(dx, |of| set_product(of, d_model, 1.0, dh_rows, w1)) };
+            let dw1 = product(Matrix::dense(&read, d_model).t(), dh_rows);
             [dw1, column_sums(&dh, d_ff), dw2, norm]
         });
     };

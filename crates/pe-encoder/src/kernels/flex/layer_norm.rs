@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::math::sum;
 use super::products::{New, initialized, rows_per_chunk, sums_of};
-use super::{contiguous, elements, tensor_like};
+use super::{contiguous, elements, tensor, tensor_like};
 
 /// As [`plain::layer_norm`](crate::plain::layer_norm): `x` is `[batch, seq, d_model]`, `gamma` and
 /// `beta` are `[d_model]`.
@@ -22,7 +22,14 @@ pub fn layer_norm(x: Tensor<3>, gamma: Tensor<1>, beta: Tensor<1>, epsilon: f64)
     apply(inputs, |inputs| {
         let [x, gamma, beta] = inputs.map(contiguous);
         let y = forward(elements(&x), elements(&gamma), elements(&beta), epsilon);
-        (tensor_like(y, &x), LayerNorm { x, gamma, epsilon })
+        (
+            tensor_like(y, &x),
+            LayerNorm {
+                x,
+                norm: [gamma, beta],
+                epsilon,
+            },
+        )
     })
     .tensor()
 }
@@ -31,17 +38,29 @@ pub fn layer_norm(x: Tensor<3>, gamma: Tensor<1>, beta: Tensor<1>, epsilon: f64)
 #[derive(Clone, Debug)]
 struct LayerNorm {
     x: FlexTensor,
-    gamma: FlexTensor,
+    /// γ and β.
+    norm: [FlexTensor; 2],
     epsilon: f32,
 }
 
 impl Operation<Flex, 3> for LayerNorm {
     fn backward(self, dy: FlexTensor) -> [FlexTensor; 3] {
-        let Self { x, gamma, epsilon } = self;
-        let dy = contiguous(dy);
-        let [dx, dgamma, dbeta] = backward(elements(&x), elements(&gamma), epsilon, elements(&dy));
-        let [dgamma, dbeta] = [dgamma, dbeta].map(|of| tensor_like(of, &gamma));
-        [tensor_like(dx, &x), dgamma, dbeta]
+        let Self { x, norm, epsilon } = self;
+        let [gamma, beta] = norm.each_ref().map(elements);
+        let norm = Norm {
+            gamma,
+            beta,
+            epsilon,
+        };
+        let mut dy = contiguous(dy);
+        let dy = &mut dy.storage_mut::<f32>()[..x.layout().num_elements()];
+        let [dx, dgamma, dbeta] = backward(elements(&x), norm, dy);
+        let width = [gamma.len()];
+        [
+            tensor_like(dx, &x),
+            tensor(dgamma, width),
+            tensor(dbeta, width),
+        ]
     }
 }
 
@@ -145,22 +164,27 @@ impl<'a> Rows<'a> {
         Cow::Owned(unsafe { initialized(self.x.len(), write) })
     }
 
-    /// Writes the gradient of `x` to `dx`, and returns those of γ and β, one after the other; nothing without a normalization.
+    /// Writes the gradient of `x` to `dx`. Returns [what is read](Self::read), and the gradients of γ and β, one after the other;
+    /// without a normalization no gradients.
     ///
     /// # Safety
     ///
     /// `write` initializes every element of what it is given, which is as long as `dx`, with the gradient of what is read.
-    pub unsafe fn backward(self, dx: New<'_>, write: impl FnOnce(New<'_>)) -> Vec<f32> {
+    pub unsafe fn backward(
+        self,
+        dx: New<'_>,
+        write: impl FnOnce(New<'_>),
+    ) -> (Cow<'a, [f32]>, Vec<f32>) {
         let Some(norm) = self.norm else {
             write(dx);
-            return Vec::new();
+            return (Cow::Borrowed(self.x), Vec::new());
         };
         assert_eq!(dx.len(), self.x.len(), "a gradient for every element");
         // SAFETY: the caller promises what `write` does.
-        let dy = unsafe { initialized(dx.len(), write) };
+        let mut rows = unsafe { initialized(dx.len(), write) };
         let mut sums = vec![0.0; 2 * norm.gamma.len()];
-        normalize_backward(dx, self.x, norm.gamma, norm.epsilon, &dy, &mut sums);
-        sums
+        normalize_backward(dx, self.x, norm, &mut rows, &mut sums);
+        (Cow::Owned(rows), sums)
     }
 }
 
@@ -177,9 +201,9 @@ fn forward(x: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32) -> Vec<f32> {
     unsafe { initialized(x.len(), write) }
 }
 
-/// The gradients of `x`, γ and β, from `dy`, the gradient of the normalized rows.
-fn backward(x: &[f32], gamma: &[f32], epsilon: f32, dy: &[f32]) -> [Vec<f32>; 3] {
-    let width = gamma.len();
+/// The gradients of `x`, γ and β, from `dy`, the gradient of the normalized rows, in whose place these are written.
+fn backward(x: &[f32], norm: Norm<'_>, dy: &mut [f32]) -> [Vec<f32>; 3] {
+    let width = norm.gamma.len();
     let chunk = rows_per_chunk(x.len() / width) * width;
     let mut sums = Vec::new();
     assert_eq!(dy.len(), x.len(), "a gradient for every element");
@@ -187,10 +211,10 @@ fn backward(x: &[f32], gamma: &[f32], epsilon: f32, dy: &[f32]) -> [Vec<f32>; 3]
         let chunks = dx
             .chunks_mut(chunk)
             .zip(x.chunks(chunk))
-            .zip(dy.chunks(chunk));
+            .zip(dy.chunks_mut(chunk));
         [sums] = sums_of(chunks, [2 * width], |((dx, x), dy)| {
             let mut sums = vec![0.0; 2 * width];
-            normalize_backward(dx, x, gamma, epsilon, dy, &mut sums);
+            normalize_backward(dx, x, norm, dy, &mut sums);
             [sums]
         });
     };
@@ -227,25 +251,19 @@ fn normalize(y: New<'_>, x: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32) {
 }
 
 /// Writes the gradient of `x` to `dx`, and adds the gradients of γ and β to `sums`, which holds one
-/// after the other.
+/// after the other. `rows` is the gradient of the normalized rows; it becomes these rows, of which the moments are known here.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-fn normalize_backward(
-    dx: New<'_>,
-    x: &[f32],
-    gamma: &[f32],
-    epsilon: f32,
-    dy: &[f32],
-    sums: &mut [f32],
-) {
-    let width = gamma.len();
+fn normalize_backward(dx: New<'_>, x: &[f32], norm: Norm<'_>, rows: &mut [f32], sums: &mut [f32]) {
+    let width = norm.gamma.len();
+    let (gamma, beta) = (norm.gamma, &norm.beta[..width]);
     let n = width as f32;
     let (dgamma, dbeta) = sums.split_at_mut(width);
     let (dgamma, dbeta) = (&mut dgamma[..width], &mut dbeta[..width]);
     let mut start = 0;
     while start < x.len() {
-        let (x, dy) = (&x[start..start + width], &dy[start..start + width]);
+        let (x, dy) = (&x[start..start + width], &mut rows[start..start + width]);
         let dx = &mut dx[start..start + width];
-        let (mean, scale) = moments(x, epsilon);
+        let (mean, scale) = moments(x, norm.epsilon);
         // The output does not change when `x` is shifted or scaled, so the gradient has no part
         // along ones or along `x`.
         let along_ones = sum(width, |i| dy[i] * gamma[i]) / n;
@@ -255,6 +273,7 @@ fn normalize_backward(
             dgamma[i] += dy[i] * unit;
             dbeta[i] += dy[i];
             dx[i].write((dy[i] * gamma[i] - along_ones - unit * along_x) * scale);
+            dy[i] = unit * gamma[i] + beta[i];
         }
         start += width;
     }

@@ -135,8 +135,9 @@ fn backward(x: Rows, weight: &[f32], outputs: usize, dy: &[f32]) -> ([Vec<f32>; 
             let dy = Matrix::dense(dy, outputs);
             let weight = Matrix::dense(weight, outputs).t();
             // SAFETY: `dx` has as many elements as the chunk of `x`, and the product is all of them.
-            let norm = unsafe { x.backward(dx, |of| set_product(of, inputs, 1.0, dy, weight)) };
-            [product(Matrix::dense(&x.read(), inputs).t(), dy), norm]
+            let (read, norm) =
+                unsafe { x.backward(dx, |of| set_product(of, inputs, 1.0, dy, weight)) };
+            [product(Matrix::dense(&read, inputs).t(), dy), norm]
         });
     };
     // SAFETY: `x` has `rows * inputs` elements and `dy` has `rows * outputs`, so a chunk of `dx` and its chunk of `dy` have
