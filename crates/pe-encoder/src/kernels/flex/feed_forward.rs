@@ -191,7 +191,7 @@ fn activated(h: &[f32]) -> Vec<f32> {
 
 /// Writes the GELU of every element of `h` to `out`, which is as long.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-fn activate(out: New<'_>, h: &[f32]) {
+fn activate(out: New, h: &[f32]) {
     let out = &mut out[..h.len()];
     for i in 0..h.len() {
         out[i].write(gelu(h[i]).0);
@@ -201,7 +201,7 @@ fn activate(out: New<'_>, h: &[f32]) {
 /// Writes the GELU of every element of `h` to `out`, which is as long, and multiplies `gradient` by the slope of the GELU
 /// there.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-fn activate_backward(out: New<'_>, h: &[f32], gradient: &mut [f32]) {
+fn activate_backward(out: New, h: &[f32], gradient: &mut [f32]) {
     let out = &mut out[..h.len()];
     let gradient = &mut gradient[..h.len()];
     for i in 0..h.len() {

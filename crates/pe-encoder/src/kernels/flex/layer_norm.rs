@@ -236,7 +236,7 @@ fn moments(row: &[f32], epsilon: f32) -> (f32, f32) {
 
 /// Writes the normalized rows of `x` to `y`.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-fn normalize(y: New<'_>, x: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32) {
+fn normalize(y: New, x: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32) {
     let width = gamma.len();
     let beta = &beta[..width];
     let mut start = 0;
@@ -253,7 +253,7 @@ fn normalize(y: New<'_>, x: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32) {
 /// Writes the gradient of `x` to `dx`, and adds the gradients of γ and β to `sums`, which holds one
 /// after the other. `rows` is the gradient of the normalized rows; it becomes these rows, of which the moments are known here.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-fn normalize_backward(dx: New<'_>, x: &[f32], norm: Norm<'_>, rows: &mut [f32], sums: &mut [f32]) {
+fn normalize_backward(dx: New, x: &[f32], norm: Norm, rows: &mut [f32], sums: &mut [f32]) {
     let width = norm.gamma.len();
     let (gamma, beta) = (norm.gamma, &norm.beta[..width]);
     let n = width as f32;

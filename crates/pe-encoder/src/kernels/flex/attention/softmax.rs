@@ -78,7 +78,7 @@ impl Rows<'_> {
 /// Replaces every row of `scores` by its softmax: the weights of the keys, 0 for those that are masked.
 /// `sums` gets the largest score of each row, and by what its exponentials were multiplied.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-pub fn softmax(scores: &mut [f32], rows: Rows<'_>, mut sums: Option<&mut [[f32; 2]]>) {
+pub fn softmax(scores: &mut [f32], rows: Rows, mut sums: Option<&mut [[f32; 2]]>) {
     let columns = rows.columns();
     let mut start = 0;
     let mut row = 0;
@@ -104,7 +104,7 @@ pub fn softmax(scores: &mut [f32], rows: Rows<'_>, mut sums: Option<&mut [[f32; 
 
 /// As [`softmax`], from the `sums` of before.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-pub fn softmax_again(scores: &mut [f32], rows: Rows<'_>, sums: &[[f32; 2]]) {
+pub fn softmax_again(scores: &mut [f32], rows: Rows, sums: &[[f32; 2]]) {
     let columns = rows.columns();
     let mut start = 0;
     let mut row = 0;
