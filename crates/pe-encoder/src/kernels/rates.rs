@@ -1,4 +1,7 @@
-//! What a step of Adam takes beside tensors.
+//! What a step of Adam takes beside a parameter and its gradient, and what it leaves for the next one.
+
+use burn::optim::{AdamState, AdaptiveMomentumState};
+use burn::tensor::Tensor;
 
 /// What is the same for all elements of a parameter in one step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,4 +15,20 @@ pub struct Rates {
     pub correction: f32,
     pub epsilon: f32,
     pub rate: f32,
+}
+
+/// The number of the step after this state, from 1, and both moments before it: zeros where it is the first.
+pub fn before<const D: usize>(
+    state: Option<AdamState<D>>,
+    parameter: &Tensor<D>,
+) -> (usize, [Tensor<D>; 2]) {
+    match state {
+        Some(AdamState { momentum: of }) => (of.time + 1, [of.moment_1, of.moment_2]),
+        None => (1, [(); 2].map(|()| parameter.zeros_like())),
+    }
+}
+
+/// The state after step number `time`.
+pub fn after<const D: usize>(time: usize, [first, second]: [Tensor<D>; 2]) -> AdamState<D> {
+    AdamState::new(AdaptiveMomentumState::new(time, first, second))
 }

@@ -2,14 +2,14 @@
 
 use burn::backend::flex::FlexTensor;
 use burn::backend::{DispatchDevice, Flex};
-use burn::optim::{AdamState, AdaptiveMomentumState};
+use burn::optim::AdamState;
 use burn::tensor::{DType, Tensor};
 use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::{contiguous, elements};
 use crate::kernels::adam::squares;
-use crate::kernels::rates::Rates;
+use crate::kernels::rates::{Rates, after, before};
 
 /// The elements that a thread takes at a time. Parameters of less than two such parts stay on one thread: starting another takes
 /// about as long as their step.
@@ -32,26 +32,11 @@ pub fn step<const D: usize>(
         let x = x.try_into_primitive::<Flex>();
         contiguous(x.expect("a tensor on the device of the parameter"))
     };
-    let [parameter, gradient] = [parameter, gradient].map(inner);
-    let (time, moments) = match state {
-        Some(AdamState { momentum }) => {
-            let moments = [momentum.moment_1, momentum.moment_2];
-            (momentum.time + 1, moments.map(inner))
-        }
-        None => {
-            let shape = parameter.layout().shape();
-            (
-                1,
-                [(); 2].map(|()| FlexTensor::zeros(shape.clone(), DType::F32)),
-            )
-        }
-    };
-    let [first, second] = moments;
-    let mut all = [parameter, first, second];
-    run(&mut all, elements(&gradient), rates);
-    let [parameter, moment_1, moment_2] = all.map(Tensor::from_primitive::<Flex>);
-    let momentum = AdaptiveMomentumState::new(time, moment_1, moment_2);
-    (parameter, Some(AdamState::new(momentum)))
+    let (time, [first, second]) = before(state, &parameter);
+    let mut all = [parameter, first, second].map(inner);
+    run(&mut all, elements(&inner(gradient)), rates);
+    let [parameter, moments @ ..] = all.map(Tensor::from_primitive::<Flex>);
+    (parameter, Some(after(time, moments)))
 }
 
 /// Replaces a parameter and its two moments by what they are after the step.

@@ -4,13 +4,13 @@ use std::mem::MaybeUninit;
 
 use burn::backend::libtorch::{LibTorchDevice, TchTensor};
 use burn::backend::{DispatchDevice, LibTorch};
-use burn::optim::{AdamState, AdaptiveMomentumState};
+use burn::optim::AdamState;
 use burn::tensor::{DType, Tensor};
 use multiversion::multiversion;
 use tch::Kind;
 
 use crate::kernels::adam::squares;
-use crate::kernels::rates::Rates;
+use crate::kernels::rates::{Rates, after, before};
 
 /// Whether the parameter is one that [`step`] can take: `f32` in the memory of the CPU, held by
 /// LibTorch.
@@ -36,24 +36,17 @@ pub fn step<const D: usize>(
             .tensor
             .contiguous()
     };
-    let (parameter, gradient) = (inner(parameter), inner(gradient));
-    let (time, [first, second]) = match state {
-        Some(AdamState { momentum }) => {
-            let moments = [momentum.moment_1, momentum.moment_2];
-            (momentum.time + 1, moments.map(inner))
-        }
-        None => (1, [(); 2].map(|()| parameter.zeros_like())),
-    };
-    let new = [(); 3].map(|()| parameter.empty_like());
+    let (time, [first, second]) = before(state, &parameter);
+    let old = [parameter, gradient, first, second].map(inner);
+    let new = [(); 3].map(|()| old[0].empty_like());
     // SAFETY: these tensors are new, so nothing else refers to their memory.
     let to = new.each_ref().map(|x| unsafe { elements_mut(x) });
-    let before = [&parameter, &gradient, &first, &second].map(elements);
+    let from = old.each_ref().map(elements);
     // All are as long as the parameter: `Adam::step` compared their shapes.
-    update(to, before, rates, rates.clip(|| squares(before[1])));
-    let [parameter, moment_1, moment_2] =
+    update(to, from, rates, rates.clip(|| squares(from[1])));
+    let [parameter, moments @ ..] =
         new.map(|x| Tensor::from_primitive::<LibTorch>(TchTensor::new(x)));
-    let momentum = AdaptiveMomentumState::new(time, moment_1, moment_2);
-    (parameter, Some(AdamState::new(momentum)))
+    (parameter, Some(after(time, moments)))
 }
 
 /// Writes the new values of a parameter and of its two moments to `to`. `from` is the parameter, its
