@@ -6,13 +6,13 @@ use burn::backend::fusion::custom::{
 };
 use burn::backend::fusion::{FusionBackend, FusionRuntime};
 use burn::backend::tensor::FloatTensor;
-use burn::optim::{AdamState, AdaptiveMomentumState};
+use burn::optim::AdamState;
 use burn::tensor::{DType, Tensor};
 use burn_cubecl::CubeBackend;
 
 use super::adam;
 use super::{primitive, tensor};
-use crate::kernels::rates::Rates;
+use crate::kernels::rates::{Rates, after, before};
 
 type Handles =
     HandleContainer<<<CubeBackend as FusionBackend>::FusionRuntime as FusionRuntime>::FusionHandle>;
@@ -115,10 +115,7 @@ impl Waiting {
         state: Option<AdamState<D>>,
         decay: Option<f32>,
     ) -> Self {
-        let (time, first, second) = match state {
-            Some(AdamState { momentum: of }) => (of.time + 1, of.moment_1, of.moment_2),
-            None => (1, parameter.zeros_like(), parameter.zeros_like()),
-        };
+        let (time, [first, second]) = before(state, &parameter);
         let tensors = [parameter, first, second, gradient].map(primitive);
         Self {
             tensors,
@@ -131,8 +128,7 @@ impl Waiting {
 impl Stepped {
     /// The new values of a parameter of rank `D`, and its state.
     pub fn into_parts<const D: usize>(self) -> (Tensor<D>, AdamState<D>) {
-        let [parameter, first, second] = self.tensors.map(tensor);
-        let momentum = AdaptiveMomentumState::new(self.time, first, second);
-        (parameter, AdamState::new(momentum))
+        let [parameter, moments @ ..] = self.tensors.map(tensor);
+        (parameter, after(self.time, moments))
     }
 }
