@@ -38,3 +38,6 @@ pub(crate) fn check_rotation(x: [usize; 4], turned: usize, rows: [usize; 3]) {
         "rows of angles {rows:?} do not fit to {turned} heads of an input {x:?}"
     );
 }
+
+/// Vectors of tokens, `[batch, heads, tokens, d]`, and the table that they meet, `[1 or heads, width, d]`.
+pub(crate) type Side = (burn::tensor::Tensor<4>, Option<burn::tensor::Tensor<3>>);

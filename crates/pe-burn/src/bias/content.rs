@@ -1,11 +1,18 @@
 //! What the schemes share that compute with queries and keys.
 
+#[cfg(feature = "flex")]
+use alloc::vec::Vec;
+
 use burn::tensor::{Device, Int, Tensor};
 
+use super::distances::shifted;
 use super::{Heads, check_batches};
+use crate::backend::Side;
 use crate::backend::memory::check_shape_on;
 use crate::error::{PositionError, check_width};
 use crate::positions::Lookup;
+#[cfg(feature = "flex")]
+use crate::tensor::indices_in;
 use crate::tensor::{cast, check_device, compute_dtype};
 
 /// What the module of a scheme was built for: the number of heads, `None` where it does the same in every head, and `d_head`.
@@ -59,23 +66,81 @@ pub(super) fn check_scores(tokens: &Tensor<4>, others: usize) -> Result<(), Posi
     check_shape_on(&tokens.device(), [batch, heads, seq, others])
 }
 
-/// Picks for every pair the score that belongs to its distance.
+/// For every pair of a query and a key the products with the row of a table that belongs to the pair:
+///
+/// ```text
+/// content · x_i · y_j + x_i · A[rows[batch, i, j]] + y_j · B[rows[batch, i, j]]
+/// ```
+///
+/// for vectors `x` and a table `A` of the queries, and vectors `y` and a table `B` of the keys, without the terms of what is not
+/// there. A table of one row has that row for all pairs.
 ///
 /// # Shapes
 ///
-/// - `scores`: `[batch, heads, seq, rows]`, of every token with every row of a table
-/// - `rows`: `[1 or batch, seq, others]`, the row of each pair
-/// - output: `[batch, heads, seq, others]`
-pub(super) fn pick(scores: Tensor<4>, rows: Tensor<3, Int>) -> Tensor<4> {
+/// - vectors: `[batch, heads, tokens, d_head]`
+/// - tables: `[1 or heads, width, d_head]`
+/// - `rows`: `[1 or batch, queries, keys]`
+/// - output: `[batch, heads, queries, keys]`
+pub(super) fn with_rows(
+    queries: Side,
+    keys: Option<Side>,
+    content: f64,
+    rows: Tensor<3, Int>,
+) -> Tensor<4> {
     #[cfg(feature = "flex")]
-    if crate::backend::flex::supports(&scores) {
-        return crate::backend::flex::pick(scores, rows);
+    if crate::backend::flex::supports(&queries.0) {
+        return crate::backend::flex::products(queries, keys, content, rows);
     }
-    let [batch, heads, ..] = scores.dims();
-    pick_each(scores, of_heads(rows, batch, heads))
+    let picked = |(vectors, table): Side, rows| {
+        let (table, [batch, heads, ..]) = (table?, vectors.dims());
+        let one = table.dims()[1] == 1;
+        let products = vectors.matmul(table.swap_dims(1, 2).unsqueeze());
+        Some(match one {
+            true => products,
+            false => pick_each(products, of_heads(rows, batch, heads)),
+        })
+    };
+    let whole = keys.as_ref().filter(|_| content != 0.0).map(|(y, _)| {
+        let x = queries.0.clone();
+        x.matmul(y.clone().transpose()) * content
+    });
+    let of_queries = picked(queries, rows.clone());
+    let of_keys = keys.and_then(|keys| picked(keys, rows.swap_dims(1, 2)));
+    let terms = [whole, of_queries, of_keys.map(Tensor::transpose)];
+    let sum = terms.into_iter().flatten().reduce(|sum, term| sum + term);
+    sum.expect("a term")
 }
 
-/// As [`pick`], where every head of every sequence picks its own: `[batch, heads, seq, others]`.
+/// As [`with_rows`], where positions follow each other and a table of the queries has a row for each distance of key − query:
+/// the first is for the last query and the first key. That of the keys has one row.
+///
+/// # Shapes
+///
+/// - tables: `[1 or heads, queries + keys − 1, d_head]` and `[1 or heads, 1, d_head]`
+/// - output: `[batch, heads, queries, keys]`
+pub(super) fn with_distances(
+    (x, table): (Tensor<4>, Tensor<3>),
+    (y, row): (Tensor<4>, Tensor<3>),
+) -> Tensor<4> {
+    #[cfg(feature = "flex")]
+    if crate::backend::flex::supports(&x) {
+        let [queries, keys] = [&x, &y].map(|side| side.dims()[2]);
+        let rows = (0..queries).rev().flat_map(|row| row..row + keys);
+        let device = x.device().without_autodiff();
+        let rows = indices_in(&rows.collect::<Vec<_>>(), [1, queries, keys], &device);
+        return with_rows((x, Some(table)), Some((y, Some(row))), 0.0, rows);
+    }
+    let of_queries = shifted(x.matmul(table.swap_dims(1, 2).unsqueeze()));
+    of_queries + row.unsqueeze::<4>().matmul(y.transpose())
+}
+
+/// Picks for every pair one of the token's scores.
+///
+/// # Shapes
+///
+/// - `scores`: `[batch, heads, seq, width]`
+/// - `picked`: `[batch, heads, seq, others]`, each below `width`
+/// - output: `[batch, heads, seq, others]`
 pub(super) fn pick_each(scores: Tensor<4>, picked: Tensor<4, Int>) -> Tensor<4> {
     let [batch, heads, seq, width] = scores.dims();
     let [.., others] = picked.dims();

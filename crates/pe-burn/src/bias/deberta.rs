@@ -8,7 +8,7 @@ use burn::module::{Initializer, Module, Param};
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::{Device, Int, Tensor};
 
-use super::content::{check_scores, pick, score_bias};
+use super::content::{check_scores, score_bias, with_rows};
 use super::distances::Distances;
 use super::table::small;
 use super::{Heads, ScoreBias};
@@ -219,27 +219,26 @@ impl DebertaConfig {
         }
         let sizes = (Some(self.heads), d_head);
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (k, k_at)]| {
-            let (rows, used) = self.rows_of(&q_at, &k_at, &device)?;
-            let table = |table: Tensor<3>| {
-                let table = table.narrow(1, used.start, used.len());
-                table.cast(q.dtype()).swap_dims(1, 2).unsqueeze()
-            };
+            let (used, rows) = self.rows_of(&q_at, &k_at, &device)?;
             let old = 1.0 / libm::sqrt(d_head as f64);
             let new = 1.0 / libm::sqrt((d_head * (1 + self.terms())) as f64);
+            let table = |table: Option<Tensor<3>>, side| {
+                let scaled = |table: Tensor<3>| {
+                    check_scores(side, used.len())?;
+                    let table = table.narrow(1, used.start, used.len()).flip([1]);
+                    Ok::<_, PositionError>(table.cast(q.dtype()) * new)
+                };
+                table.map(scaled).transpose()
+            };
+            let (of_keys, of_queries) = (table(position_keys, &q)?, table(position_queries, &k)?);
             // The content counts less beside the other terms. Scores that are scaled by 1/√d_head are
             // taken to the scale of all terms.
-            let mut bias = q.clone().matmul(k.clone().transpose()) * (new - old);
-            if let Some(position_keys) = position_keys {
-                check_scores(&q, used.len())?;
-                let by_row = (q.clone() * new).matmul(table(position_keys));
-                bias = bias + pick(by_row, rows.clone());
-            }
-            if let Some(position_queries) = position_queries {
-                check_scores(&k, used.len())?;
-                let by_row = (k * new).matmul(table(position_queries));
-                bias = bias + pick(by_row, rows.swap_dims(1, 2)).swap_dims(2, 3);
-            }
-            Ok(bias)
+            Ok(with_rows(
+                (q, of_keys),
+                Some((k, of_queries)),
+                new - old,
+                rows,
+            ))
         })
     }
 
@@ -248,28 +247,28 @@ impl DebertaConfig {
         usize::from(self.content_to_position) + usize::from(self.position_to_content)
     }
 
-    /// The row of every pair among those that are used, `[1 or batch, queries, keys]`, and the rows that are.
+    /// The rows that are used, and which of them every pair has, `[1 or batch, queries, keys]`, counted from the last one: that of
+    /// the first distance.
     fn rows_of(
         &self,
         queries: &Lookup,
         keys: &Lookup,
         device: &Device,
-    ) -> Result<(Tensor<3, Int>, Range<usize>), PositionError> {
+    ) -> Result<(Range<usize>, Tensor<3, Int>), PositionError> {
         let distances = Distances::new(queries, keys, device)?;
         let reach = self.reach();
         let range @ (first, last) = distances.part_of((-reach, reach));
         let what = "DeBERTa's table of distances";
         let index = distances.rows_within(range, what, device)?;
-        // The rows of distances from left to right are from the last to the first.
         let used = self.row(last)..self.row(first) + 1;
         let row_of: Vec<usize> = (first..=last)
-            .map(|distance| self.row(distance) - used.start)
+            .map(|distance| used.end - 1 - self.row(distance))
             .collect();
         let row_of = indices(&row_of, &device.clone().without_autodiff());
         let shape = index.dims();
         let pairs = shape.iter().product::<usize>();
         let rows = row_of.select(0, index.reshape([pairs])).reshape(shape);
-        Ok((rows, used))
+        Ok((used, rows))
     }
 
     /// A distance from which on the row does not change, in both directions.

@@ -7,7 +7,7 @@ use burn::module::{Initializer, Module, Param};
 use burn::tensor::{Device, Tensor};
 
 use super::HiddenBias;
-use super::content::pick;
+use super::content::with_rows;
 use super::distances::Distances;
 use super::table::small;
 use crate::backend::memory::{check_room, check_shape_on};
@@ -170,12 +170,13 @@ impl HiddenBias for Inkling {
         let (first, last) = distances.part_of((1 - extent as i64, 0));
         let (nearest, farthest) = (-last as usize, -first as usize);
         let profiles = profiles.narrow(1, nearest, farthest - nearest + 1);
-        let by_distance = mixed.matmul(cast(profiles, dtype).unsqueeze());
-        // From the farthest key on, with a column of zeros for all keys beyond each end.
-        let none = by_distance.clone().narrow(3, 0, 1).zeros_like();
-        let all = Tensor::cat(vec![none.clone(), by_distance.flip([3]), none], 3);
+        // From the farthest key on, with a row of zeros for all keys beyond each end.
+        let none = Tensor::zeros([1, d_rel], (&device, dtype.into()));
+        let by_distance = cast(profiles, dtype).transpose().flip([0]);
+        let table = Tensor::cat(vec![none.clone(), by_distance, none], 0);
         let rows = distances.rows_within((first - 1, last + 1), WHAT, &device)?;
-        Ok(cast(pick(all, rows), x.dtype().into()))
+        let bias = with_rows((mixed, Some(table.unsqueeze())), None, 0.0, rows);
+        Ok(cast(bias, x.dtype().into()))
     }
 }
 

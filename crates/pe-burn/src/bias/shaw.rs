@@ -3,7 +3,7 @@
 use burn::module::{Initializer, Module, Param};
 use burn::tensor::{Device, IndexingUpdateOp, Tensor};
 
-use super::content::{check_scores, of_heads, pick, score_bias};
+use super::content::{check_scores, of_heads, score_bias, with_rows};
 use super::distances::Distances;
 use super::table::small;
 use super::{Heads, ScoreBias};
@@ -200,8 +200,12 @@ impl ScoreBias for Shaw {
             let table = dequantized(self.keys.val()).cast(q.dtype());
             let table = table / libm::sqrt(self.config.d_head as f64);
             check_scores(&q, table.dims()[0])?;
-            let by_distance = q.matmul(table.transpose().unsqueeze());
-            Ok(pick(by_distance, self.rows(&q_at, &k_at)?))
+            Ok(with_rows(
+                (q, Some(table.unsqueeze())),
+                None,
+                0.0,
+                self.rows(&q_at, &k_at)?,
+            ))
         })
     }
 }

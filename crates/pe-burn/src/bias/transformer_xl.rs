@@ -7,8 +7,7 @@ use burn::module::{Initializer, Module, Param};
 use burn::nn::{Linear, LinearConfig};
 use burn::tensor::{Device, FloatDType, Tensor};
 
-use super::content::{check_scores, score_bias};
-use super::distances::shifted;
+use super::content::{check_scores, score_bias, with_distances};
 use super::table::small;
 use super::{Heads, ScoreBias};
 use crate::backend::memory::check_room;
@@ -131,28 +130,26 @@ pub struct TransformerXl {
 }
 
 impl TransformerXl {
-    /// `(q + v) · r(i − j)` for queries and keys at consecutive positions.
+    /// `(q + v) · r(i − j) + u · k_j` for queries and keys at consecutive positions.
     ///
     /// # Shapes
     ///
     /// - `q`: `[batch, heads, queries, d_head]`, with `v` added
-    /// - `weight`: `[heads, d_model, d_head]`
+    /// - `weight`: `[heads, d_model, d_head]`, and `u`: `[heads, 1, d_head]`, both with the scale
     /// - output: `[batch, heads, queries, keys]`
     fn of_runs(
         &self,
-        q: Tensor<4>,
-        weight: Tensor<3>,
+        [q, k]: [Tensor<4>; 2],
+        [weight, u]: [Tensor<3>; 2],
         [query, key]: [usize; 2],
-        keys: usize,
     ) -> Result<Tensor<4>, PositionError> {
-        let queries = q.dims()[2];
+        let [queries, keys] = [&q, &k].map(|side| side.dims()[2]);
         // The distances key − query of the strip, from the last query and the first key on.
         let first = key as i64 - (query + queries - 1) as i64;
         let last = (key + keys - 1) as i64 - query as i64;
         check_scores(&q, queries.saturating_add(keys - 1))?;
         let sinusoids = self.sinusoids(first, last, q.dtype().into())?;
-        let projected: Tensor<4> = sinusoids.matmul(weight).unsqueeze();
-        Ok(shifted(q.matmul(projected.transpose())))
+        Ok(with_distances((q, sinusoids.matmul(weight)), (k, u)))
     }
 
     /// The sinusoids of query − key for the distances `first..=last` of key − query, `[1, distances,
@@ -246,23 +243,19 @@ impl ScoreBias for TransformerXl {
         check_linear("projection", &self.projection, [d_model, d_model])?;
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (k, k_at)]| {
             let scale = 1.0 / libm::sqrt(d_head as f64);
-            let vector = |vector: &Param<Tensor<2>>| -> Tensor<4> {
+            let vector = |vector: &Param<Tensor<2>>| {
                 let vector = dequantized(vector.val()).cast(q.dtype());
-                vector.reshape([1, heads, 1, d_head])
+                vector.reshape([heads, 1, d_head])
             };
-            let of_keys = vector(&self.u)
-                .mul_scalar(scale)
-                .matmul(k.clone().transpose());
+            let (u, v) = (vector(&self.u) * scale, vector(&self.v));
             let weight = dequantized(self.projection.weight.val()).cast(q.dtype());
-            let weight = weight.reshape([d_model, heads, d_head]).swap_dims(0, 1);
-            let seen = (q.clone() + vector(&self.v)) * scale;
-            let of_distances = match (&q_at.rows, &k_at.rows) {
-                (Rows::Run(query), Rows::Run(key)) => {
-                    self.of_runs(seen, weight, [*query, *key], k_at.seq)?
-                }
-                _ => self.of_any(seen, weight, &q_at, &k_at)?,
-            };
-            Ok(of_distances + of_keys)
+            let weight = weight.reshape([d_model, heads, d_head]).swap_dims(0, 1) * scale;
+            let seen = q.clone() + v.unsqueeze();
+            if let (Rows::Run(query), Rows::Run(key)) = (&q_at.rows, &k_at.rows) {
+                return self.of_runs([seen, k], [weight, u], [*query, *key]);
+            }
+            let of_keys = u.unsqueeze::<4>().matmul(k.transpose());
+            Ok(self.of_any(seen, weight, &q_at, &k_at)? + of_keys)
         })
     }
 }

@@ -256,6 +256,15 @@ pub(crate) fn feed_forward<'a>(
     }
 }
 
+/// As [`plain::heads_of`].
+pub(crate) fn heads_of(qkv: &Tensor<3>, which: usize, heads: usize, kernels: Kernels) -> Tensor<4> {
+    match kernels.runner(qkv) {
+        #[cfg(feature = "flex")]
+        Runner::Flex => flex::heads_of(qkv.clone(), which, heads),
+        _ => plain::heads_of(qkv.clone(), which, heads),
+    }
+}
+
 /// As [`plain::attention`]. Where [`Kernels::take_distances`] says so, the bias may be one number for each distance,
 /// `[1, heads, 1, 2 · seq − 1]`.
 pub(crate) fn attention(

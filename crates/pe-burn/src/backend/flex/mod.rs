@@ -6,14 +6,16 @@
 #![allow(clippy::needless_range_loop)]
 
 mod contextual;
-mod pick;
+mod matrix;
+mod pairs;
+mod products;
 mod rotation;
 mod sum;
 mod turning;
 mod windows;
 
 pub(crate) use contextual::contextual;
-pub(crate) use pick::pick;
+pub(crate) use products::products;
 pub(crate) use rotation::{rotate, rotate_both, rotate_heads};
 pub(crate) use sum::{add, adds};
 pub(crate) use windows::windows;

@@ -11,7 +11,7 @@ use burn::tensor::{Bool, Device, Tensor, TensorData};
 
 use super::window::{Cells, cells, check_window};
 use crate::backend::memory::check_room;
-use crate::bias::content::{pick, score_bias};
+use crate::bias::content::{of_heads, pick_each, score_bias, with_rows};
 use crate::bias::table::zeros;
 use crate::bias::{Heads, ScoreBias};
 #[cfg(feature = "checkpoint")]
@@ -190,7 +190,7 @@ impl ScoreBias for DecomposedRelativeBias {
                 let entries = indices_in(&entries, [q_at.batch, q_seq, to[axis]], &device);
                 let table = dequantized(table.val()).cast(q.dtype());
                 let table = fitted(table, 2 * from[axis].max(to[axis]) - 1);
-                pick(q.clone().matmul(table.transpose().unsqueeze()), entries)
+                with_rows((q.clone(), Some(table.unsqueeze())), None, 0.0, entries)
             });
             let (bias, key_prefix) = match key_ids {
                 None => (of_grid([by_row, by_column], k_grid.prefix()), None),
@@ -200,7 +200,8 @@ impl ScoreBias for DecomposedRelativeBias {
                         let places = places(&k_cells, axis).map(|place| place as usize);
                         let places: Vec<usize> = places.collect();
                         let places = indices_in(&places, [k_at.batch, 1, k_at.seq], &device);
-                        pick(by, places.expand([k_at.batch, q_seq, k_at.seq]))
+                        let places = places.expand([k_at.batch, q_seq, k_at.seq]);
+                        pick_each(by, of_heads(places, batch, heads))
                     };
                     let prefix = prefix(&k_cells, [k_at.batch, 1, 1, k_at.seq], &device);
                     (of(by_row, 0) + of(by_column, 1), prefix)

@@ -3,6 +3,7 @@
 //! | module | |
 //! |---|---|
 //! | `linear`, `layer_norm`, `feed_forward`, `attention` | an operation each: recorded, forward, backward, tests |
+//! | `heads` | queries, keys or values of a projection |
 //! | `adam` | the step of Adam |
 //! | `few` | the product of a few rows by a weight, in decoding |
 //! | `products` | matrix products on parts of slices; rows divided between threads |
@@ -18,6 +19,7 @@ pub mod adam;
 mod attention;
 mod feed_forward;
 mod few;
+mod heads;
 mod layer_norm;
 mod linear;
 mod math;
@@ -25,6 +27,7 @@ mod products;
 
 pub use attention::{attention, cached_attention};
 pub use feed_forward::{feed_forward, normed_feed_forward};
+pub use heads::heads_of;
 pub use layer_norm::layer_norm;
 pub use linear::{linear, normed_linear};
 
