@@ -206,15 +206,18 @@ fn sums_to_ends(gates: Tensor<4>, ends: Tensor<2, Int>) -> Tensor<4> {
     sums
 }
 
-/// `products`, `[batch, heads, queries, positions]`, at the positions of the keys: sums, from each key to its end, of gates of
-/// `scores`, `[batch, heads, queries, keys]`, which are multiplied by `scale`. No position is above `last`.
+/// The products of queries with `embeddings`, `[d_head, positions]`, at the positions of the keys: sums, from each key to its end,
+/// of gates of the scores, which are multiplied by `scale`. No position is above `last`.
 fn contextual(
-    [scores, products]: [Tensor<4>; 2],
+    [q, k]: [Tensor<4>; 2],
+    embeddings: Tensor<2>,
     (scale, last): (f64, usize),
     hidden: Tensor<4, Bool>,
     ends: Option<Tensor<2, Int>>,
 ) -> Tensor<4> {
-    let device = scores.device();
+    let device = q.device();
+    let scores = q.clone().matmul(k.transpose());
+    let products = q.matmul(embeddings.unsqueeze());
     // σ(x) = (1 + tanh(x/2)) / 2; Burn's sigmoid computes in f32 on some backends, also in f64.
     let gates = (scores * (0.5 * scale)).tanh() * 0.5 + 0.5;
     let gates = gates.mask_fill(hidden, 0.0);
@@ -242,21 +245,19 @@ impl ScoreBias for Cope {
         let sizes = (None, d_head);
         let device = self.embeddings.device();
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (k, k_at)]| {
-            let scores = q.clone().matmul(k.transpose());
             // No position is beyond the number of keys, and the next one counts too.
-            let used = positions.min(scores.dims()[3] + 2);
+            let used = positions.min(k.dims()[2] + 2);
             let embeddings = dequantized(self.embeddings.val())
                 .narrow(1, 0, used)
                 .cast(q.dtype());
-            let products = q.matmul(embeddings.unsqueeze());
             let numbers = (1.0 / libm::sqrt(d_head as f64), positions - 1);
             let hidden = hidden(&q_at, &k_at, &device)?;
             let ends = ends(&k_at, &device);
             #[cfg(feature = "flex")]
-            if flex::supports(&scores) && flex::supports(&products) {
-                return Ok(flex::contextual([scores, products], numbers, hidden, ends));
+            if flex::supports(&q) && flex::supports(&k) && flex::supports(&embeddings) {
+                return Ok(flex::contextual([q, k], embeddings, numbers, hidden, ends));
             }
-            Ok(contextual([scores, products], numbers, hidden, ends))
+            Ok(contextual([q, k], embeddings, numbers, hidden, ends))
         })
     }
 }

@@ -1,56 +1,60 @@
-//! CoPE's bias in one pass: gates of the scores, their sums, which are the positions, and the scores with the embeddings of
-//! the positions around each.
+//! CoPE's bias in one pass: scores, their gates, the sums of these, which are the positions, and the products of the query with the
+//! embeddings of the positions around each.
 //!
 //! With Burn's operations these are about twenty tensors of queries × keys, each written and read again in the backward pass.
-//! Here scores, products with the embeddings and which keys are hidden are kept, and sums are taken in `f64`.
+//! Here the scores of a few queries are in the cache, in the backward pass once more, and sums are taken in `f64`.
 
 use alloc::vec;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
+use core::ops::Range;
 
 use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
-use burn::tensor::{Bool, Int, Tensor, TensorData};
+use burn::tensor::{Bool, Int, Tensor};
 use multiversion::multiversion;
 
-use super::{CHUNK, filled_by};
+use super::matrix::{Matrix, in_rows};
+use super::units::{blocks, for_each, parts_of, summed, units};
+use super::{filled_by, tensor};
 use crate::backend::autodiff::{Operand, Operation, apply};
 use crate::backend::exp;
-use crate::backend::threads;
 
-/// `products` at the positions of the keys, which are sums of gates of the scores.
+/// The products of queries with embeddings at the positions of the keys, which are sums of gates of the scores.
 ///
 /// # Shapes
 ///
-/// - `scores`: `[batch, heads, queries, keys]`, of queries and keys
-/// - `products`: `[batch, heads, queries, positions]`, of queries and the embeddings of every position, or of two more than there
-///   are keys
+/// - queries and keys: `[batch, heads, queries or keys, d_head]`
+/// - `embeddings`: `[d_head, positions]`, of every position, or of two more than there are keys
 /// - `hidden`: `[1 or batch, 1, queries, keys]`, which keys have no gate
 /// - `ends`: `[1 or batch, keys]`, the key behind the last one that is in the sum of a key; without it that is the last of all
 /// - output: `[batch, heads, queries, keys]`
 ///
-/// The scores are multiplied by `scale`, and no position is above `last`.
+/// The scores are multiplied by `scale`, and no position is above `last`. Nothing is empty.
 pub(crate) fn contextual(
-    [scores, products]: [Tensor<4>; 2],
+    [q, k]: [Tensor<4>; 2],
+    embeddings: Tensor<2>,
     (scale, last): (f64, usize),
     hidden: Tensor<4, Bool>,
     ends: Option<Tensor<2, Int>>,
 ) -> Tensor<4> {
-    let (shape, [.., positions]) = (scores.dims(), products.dims());
+    let [batch, heads, queries, d_head] = q.dims();
+    let ([_, _, keys, _], [_, positions]) = (k.dims(), embeddings.dims());
     let hidden = hidden.into_data().iter().collect();
     let ends = ends.map(|ends| ends.into_data().iter().collect());
-    let operands = [Operand::of(scores), Operand::of(products)];
-    apply(operands, |operands: [FlexTensor; 2]| {
-        let [scores, products] = operands.map(|operand| operand.to_contiguous());
+    let operands = [Operand::of(q), Operand::of(k), Operand::of(embeddings)];
+    apply(operands, |[q, k, embeddings]: [FlexTensor; 3]| {
         let kept = Contextual {
-            shape,
+            shape: [batch, heads, queries, keys],
+            d_head,
             positions,
             scale: scale as f32,
             last,
             hidden,
             ends,
-            scores,
-            products,
+            q: in_rows(q),
+            k: in_rows(k),
+            embeddings: embeddings.to_contiguous(),
         };
         (kept.bias(), kept)
     })
@@ -61,14 +65,22 @@ pub(crate) fn contextual(
 struct Contextual {
     /// `[batch, heads, queries, keys]`.
     shape: [usize; 4],
-    /// How many products a query has.
+    d_head: usize,
+    /// How many embeddings there are.
     positions: usize,
     scale: f32,
     last: usize,
     hidden: Vec<bool>,
     ends: Option<Vec<u32>>,
-    scores: FlexTensor,
-    products: FlexTensor,
+    q: FlexTensor,
+    k: FlexTensor,
+    embeddings: FlexTensor,
+}
+
+/// The scores of some queries of a head, and their products with the embeddings.
+struct Block {
+    scores: Vec<f32>,
+    products: Vec<f32>,
 }
 
 /// What belongs to one query of one head.
@@ -80,44 +92,110 @@ struct Line<'a> {
 }
 
 impl Contextual {
-    /// A line of the output, of which there are batch · heads · queries.
-    fn line(&self, line: usize) -> Line<'_> {
-        let ([_, heads, queries, keys], positions) = (self.shape, self.positions);
-        let batch = line / (heads * queries);
+    fn multiplications(&self) -> usize {
+        let [batch, heads, queries, keys] = self.shape;
+        batch * heads * queries * (keys + self.positions) * self.d_head
+    }
+
+    fn embeddings(&self) -> Matrix<'_> {
+        let embeddings = self.embeddings.as_slice().expect("contiguous");
+        Matrix::dense(embeddings, self.positions)
+    }
+
+    /// The products of some queries of a head of a sequence.
+    fn block(&self, of: [usize; 2], queries: Range<usize>) -> Block {
+        let [.., keys] = self.shape;
+        let mut scores = vec![0.0; queries.len() * keys];
+        let mut products = vec![0.0; queries.len() * self.positions];
+        let q = Matrix::of_head(&self.q, of).rows(queries);
+        q.times(Matrix::of_head(&self.k, of).t(), 1.0, false, &mut scores);
+        q.times(self.embeddings(), 1.0, false, &mut products);
+        Block { scores, products }
+    }
+
+    /// What belongs to a query of a sequence, which is at `line` of a block.
+    fn line<'a>(
+        &'a self,
+        block: &'a Block,
+        line: usize,
+        sequence: usize,
+        query: usize,
+    ) -> Line<'a> {
+        let ([_, _, queries, keys], positions) = (self.shape, self.positions);
         // Where all sequences have the same positions there is one set of each.
-        let hidden = (batch * queries + line % queries) * keys % self.hidden.len();
+        let hidden = (sequence * queries + query) * keys % self.hidden.len();
         let ends = self.ends.as_ref();
         Line {
-            scores: &numbers(&self.scores)[line * keys..][..keys],
-            products: &numbers(&self.products)[line * positions..][..positions],
+            scores: &block.scores[line * keys..][..keys],
+            products: &block.products[line * positions..][..positions],
             hidden: &self.hidden[hidden..][..keys],
-            ends: ends.map(|ends| &ends[batch * keys % ends.len()..][..keys]),
+            ends: ends.map(|ends| &ends[sequence * keys % ends.len()..][..keys]),
         }
     }
 
     fn bias(&self) -> FlexTensor {
-        let [.., keys] = self.shape;
-        let lines = (CHUNK / keys).max(1);
+        let [batch, heads, queries, keys] = self.shape;
         let write = |out: &mut [MaybeUninit<f32>]| {
-            let pieces = out.chunks_mut(lines * keys).enumerate();
-            threads::for_each(pieces, |(piece, out)| {
-                let mut gates = Gates::of(keys);
-                for (out, line) in out.chunks_exact_mut(keys).zip(piece * lines..) {
-                    let line = self.line(line);
-                    gates.open(&line, self.scale);
-                    line.positions(&gates.values, self.last, |key, [below, above], part| {
-                        out[key].write(below.1 + (above.1 - below.1) * part);
-                    });
-                }
-            });
+            for_each(
+                units([batch, heads], [out]),
+                self.multiplications(),
+                |unit| {
+                    let ([sequence, _], [out]) = (unit.of, &mut unit.memory);
+                    let mut gates = Gates::of(keys);
+                    for tokens in blocks(queries) {
+                        let block = self.block(unit.of, tokens.clone());
+                        for (line, query) in tokens.enumerate() {
+                            let line = self.line(&block, line, sequence, query);
+                            let out = &mut out[query * keys..][..keys];
+                            gates.open(&line, self.scale);
+                            line.positions(
+                                &gates.values,
+                                self.last,
+                                |key, [below, above], part| {
+                                    out[key].write(below.1 + (above.1 - below.1) * part);
+                                },
+                            );
+                        }
+                    }
+                },
+            );
         };
-        // SAFETY: the memory is lines of `keys` elements, a chunk is some of these lines, and every key has a position.
+        // SAFETY: the units are all of the memory, a unit is a line of keys for each query, and every key has a position.
         unsafe { filled_by(self.shape, write) }
     }
-}
 
-fn numbers(tensor: &FlexTensor) -> &[f32] {
-    tensor.as_slice().expect("contiguous")
+    /// Adds the gradients of a head of a sequence to those of its queries and keys and of the embeddings.
+    fn add_gradients(
+        &self,
+        gradient: &[f32],
+        of: [usize; 2],
+        [of_q, of_k]: &mut [&mut [f32]; 2],
+        of_embeddings: &mut [f32],
+    ) {
+        let ([_, _, queries, keys], d_head) = (self.shape, self.d_head);
+        let mut gates = Gates::of(keys);
+        for tokens in blocks(queries) {
+            let block = self.block(of, tokens.clone());
+            let mut of_scores = vec![0.0; block.scores.len()];
+            let mut of_products = vec![0.0; block.products.len()];
+            for (line, query) in tokens.clone().enumerate() {
+                let gradient = &gradient[query * keys..][..keys];
+                let of_scores = &mut of_scores[line * keys..][..keys];
+                let of_products = &mut of_products[line * self.positions..][..self.positions];
+                let line = self.line(&block, line, of[0], query);
+                gates.open(&line, self.scale);
+                line.gradients(&gates, self.last, gradient, [of_scores, of_products]);
+            }
+            let of_scores = Matrix::dense(&of_scores, keys);
+            let of_products = Matrix::dense(&of_products, self.positions);
+            let q = Matrix::of_head(&self.q, of).rows(tokens.clone());
+            let of_q = &mut of_q[tokens.start * d_head..tokens.end * d_head];
+            of_scores.times(Matrix::of_head(&self.k, of), 1.0, false, of_q);
+            of_products.times(self.embeddings().t(), 1.0, true, of_q);
+            of_scores.t().times(q, 1.0, true, of_k);
+            q.t().times(of_products, 1.0, true, of_embeddings);
+        }
+    }
 }
 
 /// The gates of a line, in memory that the lines of a piece share.
@@ -163,6 +241,32 @@ impl Line<'_> {
         }
     }
 
+    /// Adds to the gradients of the products, and writes those of the scores.
+    ///
+    /// A gate counts for its own key and for those before it that have it in their sums.
+    fn gradients(
+        &self,
+        gates: &Gates,
+        last: usize,
+        gradient: &[f32],
+        [of_scores, of_products]: [&mut [f32]; 2],
+    ) {
+        self.positions(&gates.values, last, |key, [below, above], part| {
+            let gradient = gradient[key];
+            of_products[below.0] += (1.0 - part) * gradient;
+            of_products[above.0] += part * gradient;
+            of_scores[key] = (above.1 - below.1) * gradient;
+        });
+        let mut sum = 0.0_f64;
+        for (key, of_score) in of_scores.iter_mut().enumerate() {
+            sum += f64::from(*of_score);
+            *of_score = sum as f32 * gates.slopes[key];
+            if self.is_last(key) {
+                sum = 0.0;
+            }
+        }
+    }
+
     /// Whether no sum goes from this key on to the next.
     fn is_last(&self, key: usize) -> bool {
         self.ends.is_some_and(|ends| ends[key] as usize == key + 1)
@@ -186,43 +290,28 @@ fn open(scores: &[f32], hidden: &[bool], scale: f32, gates: &mut [f32], slopes: 
     }
 }
 
-impl Operation<Flex, 2> for Contextual {
-    /// A gate counts for its own key and for those before it that have it in their sums.
-    fn backward(self, gradient: FlexTensor) -> [FlexTensor; 2] {
+impl Operation<Flex, 3> for Contextual {
+    fn backward(self, gradient: FlexTensor) -> [FlexTensor; 3] {
         let gradient = gradient.to_contiguous();
-        let ([batch, heads, queries, keys], positions) = (self.shape, self.positions);
-        let (count, lines) = (batch * heads * queries, (CHUNK / keys).max(1));
-        let mut of_scores = vec![0.0_f32; count * keys];
-        let mut of_products = vec![0.0_f32; count * positions];
-        let pieces = of_scores.chunks_mut(lines * keys);
-        let pieces = pieces.zip(of_products.chunks_mut(lines * positions));
-        threads::for_each(pieces.enumerate(), |(piece, (of_scores, of_products))| {
-            let mut gates = Gates::of(keys);
-            let of_lines = of_scores.chunks_exact_mut(keys);
-            let of_lines = of_lines.zip(of_products.chunks_exact_mut(positions));
-            for ((of_scores, of_products), number) in of_lines.zip(piece * lines..) {
-                let line = self.line(number);
-                let gradient = &numbers(&gradient)[number * keys..][..keys];
-                gates.open(&line, self.scale);
-                line.positions(&gates.values, self.last, |key, [below, above], part| {
-                    let gradient = gradient[key];
-                    of_products[below.0] += (1.0 - part) * gradient;
-                    of_products[above.0] += part * gradient;
-                    of_scores[key] = (above.1 - below.1) * gradient;
-                });
-                let mut sum = 0.0_f64;
-                for (key, of_score) in of_scores.iter_mut().enumerate() {
-                    sum += f64::from(*of_score);
-                    *of_score = sum as f32 * gates.slopes[key];
-                    if line.is_last(key) {
-                        sum = 0.0;
-                    }
-                }
-            }
-        });
-        let tensor = |numbers, width| {
-            FlexTensor::from_data(TensorData::new(numbers, [batch, heads, queries, width]))
-        };
-        [tensor(of_scores, keys), tensor(of_products, positions)]
+        let gradient = gradient.as_slice::<f32>().expect("contiguous");
+        let ([batch, heads, queries, keys], d_head) = (self.shape, self.d_head);
+        let mut of_q = vec![0.0_f32; batch * heads * queries * d_head];
+        let mut of_k = vec![0.0_f32; batch * heads * keys * d_head];
+        let units = units([batch, heads], [&mut of_q[..], &mut of_k[..]]);
+        let len = [d_head * self.positions];
+        let parts = parts_of(
+            units,
+            self.multiplications(),
+            len,
+            |unit, [of_embeddings]| {
+                let first = (unit.of[0] * heads + unit.of[1]) * queries * keys;
+                let gradient = &gradient[first..][..queries * keys];
+                self.add_gradients(gradient, unit.of, &mut unit.memory, of_embeddings);
+            },
+        );
+        let of_embeddings = tensor(summed(&parts, 0, 1), [d_head, self.positions]);
+        let of_q = tensor(of_q, [batch, heads, queries, d_head]);
+        let of_k = tensor(of_k, [batch, heads, keys, d_head]);
+        [of_q, of_k, of_embeddings]
     }
 }

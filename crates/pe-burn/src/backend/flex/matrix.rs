@@ -2,6 +2,7 @@
 
 use core::ops::Range;
 
+use burn::backend::flex::FlexTensor;
 use gemm::{Parallelism, gemm};
 
 /// A view of a slice as a matrix.
@@ -32,6 +33,14 @@ impl<'a> Matrix<'a> {
             shape,
             strides: [apart, 1],
         }
+    }
+
+    /// The vectors of a head of a sequence in a tensor `[batch, heads, tokens, d]` from [`in_rows`].
+    pub fn of_head(x: &'a FlexTensor, [sequence, head]: [usize; 2]) -> Self {
+        let layout = x.layout();
+        let [_, _, tokens, d] = layout.shape().dims();
+        let values = &x.storage()[layout.index(&[sequence, head, 0, 0])..];
+        Self::spaced(values, [tokens, d], layout.strides()[2] as usize)
     }
 
     /// Some of the rows.
@@ -96,5 +105,14 @@ impl<'a> Matrix<'a> {
                 Parallelism::None,
             );
         }
+    }
+}
+
+/// The tensor itself, or a copy of it, in which the elements of a row lie side by side.
+pub(super) fn in_rows(x: FlexTensor) -> FlexTensor {
+    let layout = x.layout();
+    match layout.has_contiguous_inner() && layout.has_positive_strides() {
+        true => x,
+        false => x.to_contiguous(),
     }
 }

@@ -12,6 +12,7 @@ mod products;
 mod rotation;
 mod sum;
 mod turning;
+mod units;
 mod windows;
 
 pub(crate) use contextual::contextual;
@@ -74,5 +75,9 @@ unsafe fn filled_by(
     write(memory);
     // SAFETY: the caller promises that `write` has written all `len` elements.
     unsafe { out.set_len(len) };
-    FlexTensor::from_data(TensorData::new(out, shape))
+    tensor(out, shape)
+}
+
+fn tensor(values: Vec<f32>, shape: impl Into<Shape>) -> FlexTensor {
+    FlexTensor::from_data(TensorData::new(values, shape))
 }

@@ -4,8 +4,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// The number of tokens whose products are in the cache together.
-pub(super) const BLOCK: usize = 64;
+use super::units::blocks;
 
 /// The row of a table for every pair.
 #[derive(Clone, Debug)]
@@ -38,14 +37,6 @@ impl Pairs {
         &self.lines[sequence * queries % self.lines.len()..][..queries]
     }
 
-    /// The blocks of tokens of one side.
-    pub fn blocks(&self, axis: usize) -> impl Iterator<Item = Range<usize>> + use<> {
-        let tokens = self.counts[axis];
-        (0..tokens)
-            .step_by(BLOCK)
-            .map(move |first| first..(first + BLOCK).min(tokens))
-    }
-
     /// The queries and keys of a block of tokens of one side.
     pub fn tokens(&self, axis: usize, block: Range<usize>) -> [Range<usize>; 2] {
         let mut tokens = self.counts.map(|count| 0..count);
@@ -56,8 +47,8 @@ impl Pairs {
     /// The rows from the first to the last one that occurs in each block of tokens.
     pub fn spans(&self, axis: usize, width: usize) -> Vec<Range<usize>> {
         let sequences = 0..self.lines.len() / self.counts[0];
-        let blocks = sequences.flat_map(|sequence| {
-            let blocks = self.blocks(axis);
+        let all = sequences.flat_map(|sequence| {
+            let blocks = blocks(self.counts[axis]);
             blocks.map(move |block| (sequence, block))
         });
         let span = |(sequence, block)| {
@@ -75,7 +66,7 @@ impl Pairs {
             assert!(end <= width, "row {} of a table of {width}", end - 1);
             first..end
         };
-        blocks.map(span).collect()
+        all.map(span).collect()
     }
 }
 

@@ -6,25 +6,19 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
-use core::mem::{MaybeUninit, take};
+use core::mem::MaybeUninit;
 use core::ops::Range;
 
 use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
-use burn::tensor::{DType, Int, Shape, Tensor, TensorData};
+use burn::tensor::{DType, Int, Shape, Tensor};
 
-use super::filled_by;
-use super::matrix::Matrix;
-use super::pairs::{BLOCK, Pairs, Run};
+use super::matrix::{Matrix, in_rows};
+use super::pairs::{Pairs, Run};
+use super::units::{BLOCK, blocks, for_each, parts_of, summed, units};
+use super::{filled_by, tensor};
 use crate::backend::Side;
 use crate::backend::autodiff::{Operand, Operation, apply};
-use crate::backend::threads;
-
-/// Up to so many multiplications one thread is faster than several.
-const SMALL: usize = 1 << 20;
-
-/// The number of parts of which the gradient of a table is the sum; one for each head where there are more of them.
-const PARTS: usize = 16;
 
 /// Element `(batch, head, i, j)` of the result is
 ///
@@ -101,15 +95,6 @@ fn nothing() -> FlexTensor {
     FlexTensor::zeros(Shape::new([1]), DType::F32)
 }
 
-/// The tensor itself, or a copy of it, in which the elements of a row lie side by side.
-fn in_rows(x: FlexTensor) -> FlexTensor {
-    let layout = x.layout();
-    match layout.has_contiguous_inner() && layout.has_positive_strides() {
-        true => x,
-        false => x.to_contiguous(),
-    }
-}
-
 #[derive(Clone, Debug)]
 struct Table {
     rows: FlexTensor,
@@ -158,12 +143,8 @@ impl Table {
 
 impl Tokens {
     /// The vectors of a head of a sequence.
-    fn vectors(&self, [sequence, head]: [usize; 2]) -> Matrix<'_> {
-        let vectors = self.vectors.as_ref().expect("a table's vectors");
-        let (layout, values) = (vectors.layout(), vectors.storage());
-        let [_, _, tokens, d] = layout.shape().dims();
-        let values = &values[layout.index(&[sequence, head, 0, 0])..];
-        Matrix::spaced(values, [tokens, d], layout.strides()[2] as usize)
+    fn vectors(&self, of: [usize; 2]) -> Matrix<'_> {
+        Matrix::of_head(self.vectors.as_ref().expect("a table's vectors"), of)
     }
 }
 
@@ -243,47 +224,13 @@ fn add_to_products(products: &mut [f32], pairs: &[f32], step: usize) {
     }
 }
 
-/// A head of a sequence, with its part of some memory.
-struct Unit<'a, T, const N: usize> {
-    of: [usize; 2],
-    memory: [&'a mut [T]; N],
-}
-
 impl Products {
-    /// Every head of every sequence, those of the first head first.
-    fn units<'a, T, const N: usize>(&self, mut memory: [&'a mut [T]; N]) -> Vec<Unit<'a, T, N>> {
-        let count = self.batch * self.heads;
-        let lens = memory.each_ref().map(|memory| memory.len() / count);
-        let mut units: Vec<_> = (0..count)
-            .map(|unit| {
-                let mut lens = lens.iter();
-                let part = memory.each_mut().map(|memory| {
-                    let (part, rest) = take(memory).split_at_mut(*lens.next().expect("N lengths"));
-                    *memory = rest;
-                    part
-                });
-                let of = [unit / self.heads, unit % self.heads];
-                Unit { of, memory: part }
-            })
-            .collect();
-        units.sort_by_key(|unit| unit.of[1]);
-        units
-    }
-
-    /// How many of so many units are worked on at a time, where they are to be divided into `parts`.
-    fn at_a_time(&self, units: usize, parts: usize) -> usize {
+    /// About how many multiplications there are.
+    fn multiplications(&self) -> usize {
         let [queries, keys] = self.pairs.counts;
-        let [.., d] = self.sides[0]
-            .vectors
-            .as_ref()
-            .expect("vectors of the queries")
-            .layout()
-            .shape()
-            .dims::<4>();
-        match self.batch * self.heads * queries * keys * d <= SMALL {
-            true => units,
-            false => units.div_ceil(parts),
-        }
+        let tables = self.sides.iter().filter_map(|side| side.table.as_ref());
+        let d = tables.map(|table| table.shape[2]).sum::<usize>();
+        self.batch * self.heads * queries * keys * d
     }
 
     /// Calls `each` with every block of tokens that meets a table, and which rows of it.
@@ -296,7 +243,7 @@ impl Products {
             let Some(table) = &side.table else {
                 continue;
             };
-            let blocks = self.pairs.blocks(axis);
+            let blocks = blocks(self.pairs.counts[axis]);
             let count = self.pairs.counts[axis].div_ceil(BLOCK);
             let spans = &table.spans[sequence * count % table.spans.len()..];
             for (block, span) in blocks.zip(spans) {
@@ -317,16 +264,13 @@ impl Products {
     fn sum(&self) -> FlexTensor {
         let [queries, keys] = self.pairs.counts;
         let write = |out: &mut [MaybeUninit<f32>]| {
-            let mut units = self.units([out]);
-            let at_a_time = self.at_a_time(units.len(), 8 * PARTS);
-            threads::for_each(units.chunks_mut(at_a_time), |units| {
-                let mut products = Vec::new();
-                for Unit { of, memory: [out] } in units {
-                    out.fill(MaybeUninit::new(0.0));
-                    // SAFETY: all of it is initialized.
-                    let out = unsafe { out.assume_init_mut() };
-                    self.add_to(out, *of, &mut products);
-                }
+            let units = units([self.batch, self.heads], [out]);
+            for_each(units, self.multiplications(), |unit| {
+                let [out] = &mut unit.memory;
+                out.fill(MaybeUninit::new(0.0));
+                // SAFETY: all of it is initialized.
+                let out = unsafe { out.assume_init_mut() };
+                self.add_to(out, unit.of);
             });
         };
         let shape = [self.batch, self.heads, queries, keys];
@@ -335,17 +279,18 @@ impl Products {
     }
 
     /// Adds all terms of a head of a sequence to `out`, `[queries, keys]`.
-    fn add_to(&self, out: &mut [f32], of: [usize; 2], products: &mut Vec<f32>) {
+    fn add_to(&self, out: &mut [f32], of: [usize; 2]) {
         let ([sequence, head], [_, keys]) = (of, self.pairs.counts);
         if self.content != 0.0 {
             let [x, y] = self.sides.each_ref().map(|side| side.vectors(of));
             x.times(y.t(), self.content, false, out);
         }
+        let mut products = Vec::new();
         self.blocks(sequence, |axis, table, span, block| {
             let tokens = block.tokens[axis].clone();
             products.resize(tokens.len() * span.len(), 0.0);
             let vectors = self.sides[axis].vectors(of).rows(tokens);
-            vectors.times(table.rows(head, span).t(), 1.0, false, products);
+            vectors.times(table.rows(head, span).t(), 1.0, false, &mut products);
             block.each(keys, |pairs, product, step| {
                 add_products(&mut out[pairs], &products[product..], step);
             });
@@ -359,7 +304,6 @@ impl Products {
         of: [usize; 2],
         of_vectors: &mut [&mut [f32]; 2],
         of_tables: &mut [Vec<f32>; 2],
-        sums: &mut Vec<f32>,
     ) {
         let ([sequence, head], [_, keys]) = (of, self.pairs.counts);
         if self.content != 0.0 {
@@ -369,6 +313,7 @@ impl Products {
             gradient.times(y, self.content, false, of_x);
             gradient.t().times(x, self.content, false, of_y);
         }
+        let mut sums = Vec::new();
         self.blocks(sequence, |axis, table, span, block| {
             let tokens = block.tokens[axis].clone();
             sums.clear();
@@ -376,7 +321,7 @@ impl Products {
             block.each(keys, |pairs, product, step| {
                 add_to_products(&mut sums[product..], &gradient[pairs], step);
             });
-            let ([.., d], sums) = (table.shape, Matrix::dense(sums, span.len()));
+            let ([.., d], sums) = (table.shape, Matrix::dense(&sums, span.len()));
             let of_block = &mut of_vectors[axis][tokens.start * d..tokens.end * d];
             sums.times(table.rows(head, span), 1.0, true, of_block);
             let of_rows = &mut of_tables[axis][span.start * d..span.end * d];
@@ -397,50 +342,27 @@ impl Operation<Flex, 4> for Products {
         let mut of_vectors = shapes
             .each_ref()
             .map(|shape| vec![0.0_f32; shape.as_ref().map_or(0, Shape::num_elements)]);
-        let mut units = self.units(of_vectors.each_mut().map(Vec::as_mut_slice));
-        let at_a_time = self.at_a_time(self.batch, PARTS.div_ceil(self.heads));
-        let of_heads = units.chunks_mut(self.batch);
-        let parts = of_heads.flat_map(|units| units.chunks_mut(at_a_time));
-        let none = || [Vec::new(), Vec::new()];
-        let mut parts: Vec<_> = parts.map(|units| (units, none())).collect();
-        threads::for_each(parts.iter_mut(), |(units, of_tables)| {
-            let mut sums = Vec::new();
-            *of_tables = self.sides.each_ref().map(|side| {
-                let len = side
-                    .table
-                    .as_ref()
-                    .map_or(0, |table| table.shape[1] * table.shape[2]);
-                vec![0.0; len]
-            });
-            for Unit { of, memory } in units.iter_mut() {
-                let [sequence, head] = *of;
-                let unit = sequence * self.heads + head;
-                let gradient = &gradient[unit * queries * keys..][..queries * keys];
-                self.add_gradients(gradient, *of, memory, of_tables, &mut sums);
-            }
+        let units = units(
+            [self.batch, self.heads],
+            of_vectors.each_mut().map(Vec::as_mut_slice),
+        );
+        let tables = self.sides.each_ref().map(|side| side.table.as_ref());
+        let lens = tables.map(|table| table.map_or(0, |table| table.shape[1] * table.shape[2]));
+        let parts = parts_of(units, self.multiplications(), lens, |unit, of_tables| {
+            let [sequence, head] = unit.of;
+            let first = (sequence * self.heads + head) * queries * keys;
+            let gradient = &gradient[first..][..queries * keys];
+            self.add_gradients(gradient, unit.of, &mut unit.memory, of_tables);
         });
         let of_tables = [0, 1].map(|axis| {
-            let table = self.sides[axis].table.as_ref()?;
-            let [tables, width, d] = table.shape;
-            let mut sums = vec![0.0_f32; tables * width * d];
-            for (units, of_tables) in &parts {
-                let [_, head] = units[0].of;
-                let sums = &mut sums[head % tables * width * d..][..width * d];
-                for (sum, part) in sums.iter_mut().zip(&of_tables[axis]) {
-                    *sum += part;
-                }
-            }
-            Some(tensor(sums, Shape::new(table.shape)))
+            let shape @ [tables, ..] = tables[axis]?.shape;
+            Some(tensor(summed(&parts, axis, tables), Shape::new(shape)))
         });
         let ([x, y], [x_shape, y_shape]) = (of_vectors, shapes);
         let ([of_a, of_b], of_x) = (of_tables, x_shape.map(|shape| tensor(x, shape)));
         let of_y = y_shape.map(|shape| tensor(y, shape));
         [of_x, of_a, of_y, of_b].map(|gradient| gradient.unwrap_or_else(nothing))
     }
-}
-
-fn tensor(values: Vec<f32>, shape: Shape) -> FlexTensor {
-    FlexTensor::from_data(TensorData::new(values, shape))
 }
 
 #[cfg(test)]

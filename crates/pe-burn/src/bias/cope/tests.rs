@@ -23,18 +23,20 @@ fn sizes_of_0_are_refused() {
 fn one_pass_equals_the_operations() {
     let device = Device::flex().autodiff();
     let cases = [
-        ([1, 1, 1, 1], 2, 5),
-        ([2, 3, 5, 7], 4, 3),
-        ([1, 2, 40, 130], 64, 63),
-        ([3, 2, 300, 40], 42, 63),
+        ([1, 1, 1, 1], 1, 2, 5),
+        ([2, 3, 5, 7], 4, 4, 3),
+        ([1, 2, 40, 130], 8, 64, 63),
+        ([3, 2, 300, 40], 16, 42, 63),
     ];
-    for ([batch, heads, queries, keys], positions, last) in cases {
+    for ([batch, heads, queries, keys], d_head, positions, last) in cases {
         for rows in [1, batch] {
-            let random = |width: usize| {
-                let shape = [batch, heads, queries, width];
-                Tensor::<4>::random(shape, Distribution::Normal(0.0, 2.0), &device)
+            let random = |shape: [usize; 4]| {
+                Tensor::<4>::random(shape, Distribution::Normal(0.0, 1.0), &device)
             };
-            let (scores, products, weights) = (random(keys), random(positions), random(keys));
+            // As an encoder has them: the heads of a token lie side by side.
+            let [q, k] = [queries, keys].map(|seq| random([batch, seq, heads, d_head]));
+            let embeddings = random([1, 1, d_head, positions]).reshape([d_head, positions]);
+            let weights = random([batch, heads, queries, keys]);
             let at = |i: usize| i % keys > i / keys + 3 || i.is_multiple_of(11);
             let hidden: Vec<bool> = (0..rows * queries * keys).map(at).collect();
             let hidden = TensorData::new(hidden, [rows, 1, queries, keys]);
@@ -45,18 +47,21 @@ fn one_pass_equals_the_operations() {
             let ends = Tensor::<2, Int>::from_data(ends, &device.clone().inner());
             for ends in [None, Some(ends)] {
                 let of = |dtype: FloatDType, is_kernel: bool| {
-                    let [scores, products] =
-                        [&scores, &products].map(|x| x.clone().detach().cast(dtype).require_grad());
+                    let leaf = |x: &Tensor<4>| x.clone().detach().cast(dtype).require_grad();
+                    let (q, k) = (leaf(&q), leaf(&k));
+                    let embeddings = embeddings.clone().detach().cast(dtype).require_grad();
                     let kernel = match is_kernel {
                         true => flex::contextual,
                         false => contextual,
                     };
-                    let (both, numbers) = ([scores.clone(), products.clone()], (0.5, last));
-                    let bias = kernel(both, numbers, hidden.clone(), ends.clone());
+                    let both = [&q, &k].map(|x| x.clone().swap_dims(1, 2));
+                    let (hidden, ends) = (hidden.clone(), ends.clone());
+                    let bias = kernel(both, embeddings.clone(), (0.5, last), hidden, ends);
                     let loss = (bias.clone() * weights.clone().cast(dtype)).sum();
                     let gradients = loss.backward();
                     let of = |x: &Tensor<4>| numbers_of(x.grad(&gradients).unwrap());
-                    [numbers_of(bias), of(&scores), of(&products)]
+                    let of_embeddings = numbers_of(embeddings.grad(&gradients).unwrap());
+                    [numbers_of(bias), of(&q), of(&k), of_embeddings]
                 };
                 let found = of(FloatDType::F32, true);
                 let expected = of(FloatDType::F64, false);

@@ -1,6 +1,6 @@
 use super::*;
 
-use burn::tensor::Device;
+use burn::tensor::{Device, TensorData};
 
 use crate::testing::{random, values};
 
