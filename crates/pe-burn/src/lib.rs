@@ -208,11 +208,11 @@ pub use backend::autodiff;
 #[cfg(feature = "cube")]
 #[doc(hidden)] // likewise
 pub use backend::cube::is_card;
-#[cfg(feature = "flex")]
-#[doc(hidden)] // likewise
-pub use backend::exp;
 #[doc(hidden)] // for pe-lab
 pub use backend::memory::room;
+#[cfg(feature = "flex")]
+#[doc(hidden)] // likewise
+pub use backend::{exp, flex::matrix};
 pub use bias::{
     Alibi, AlibiConfig, AlibiShape, Bias, Fire, FireConfig, Heads, HiddenBias, Kerple,
     KerpleConfig, KerpleShape, ScoreBias, T5RelativeBias, T5RelativeBiasConfig, WeightBias,

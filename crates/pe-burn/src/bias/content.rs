@@ -88,7 +88,7 @@ pub(super) fn with_rows(
     rows: Tensor<3, Int>,
 ) -> Tensor<4> {
     #[cfg(feature = "flex")]
-    if crate::backend::flex::supports(&queries.0) {
+    if flex_takes(&queries) && keys.as_ref().is_none_or(flex_takes) {
         return crate::backend::flex::products(queries, keys, content, rows);
     }
     let picked = |(vectors, table): Side, rows| {
@@ -123,15 +123,29 @@ pub(super) fn with_distances(
     (y, row): (Tensor<4>, Tensor<3>),
 ) -> Tensor<4> {
     #[cfg(feature = "flex")]
-    if crate::backend::flex::supports(&x) {
+    {
         let [queries, keys] = [&x, &y].map(|side| side.dims()[2]);
-        let rows = (0..queries).rev().flat_map(|row| row..row + keys);
-        let device = x.device().without_autodiff();
-        let rows = indices_in(&rows.collect::<Vec<_>>(), [1, queries, keys], &device);
-        return with_rows((x, Some(table)), Some((y, Some(row))), 0.0, rows);
+        let sides = (
+            (x.clone(), Some(table.clone())),
+            (y.clone(), Some(row.clone())),
+        );
+        if flex_takes(&sides.0) && flex_takes(&sides.1) {
+            let rows = (0..queries).rev().flat_map(|row| row..row + keys);
+            let device = x.device().without_autodiff();
+            let rows = indices_in(&rows.collect::<Vec<_>>(), [1, queries, keys], &device);
+            return crate::backend::flex::products(sides.0, Some(sides.1), 0.0, rows);
+        }
     }
     let of_queries = shifted(x.matmul(table.swap_dims(1, 2).unsqueeze()));
     of_queries + row.unsqueeze::<4>().matmul(y.transpose())
+}
+
+/// Whether the kernel on Flex takes vectors and their table.
+#[cfg(feature = "flex")]
+fn flex_takes((vectors, table): &Side) -> bool {
+    use crate::backend::flex::supports;
+
+    supports(vectors) && table.as_ref().is_none_or(supports)
 }
 
 /// Picks for every pair one of the token's scores.
@@ -160,4 +174,37 @@ pub(super) fn of_heads(rows: Tensor<3, Int>, batch: usize, heads: usize) -> Tens
     let [_, seq, others] = rows.dims();
     rows.unsqueeze_dim::<4>(1)
         .expand([batch, heads, seq, others])
+}
+
+#[cfg(all(test, feature = "flex"))]
+mod tests {
+    use super::*;
+
+    use burn::module::Module;
+
+    use crate::content::{DebertaConfig, ShawConfig, TransformerXlConfig};
+    use crate::testing::{distance, random};
+    use crate::{Positions, ScoreBias};
+
+    /// Where only the parameters have gradient checkpointing, Burn's operations run, with the same result.
+    #[test]
+    fn parameters_with_gradient_checkpointing() {
+        let plain = Device::flex();
+        let device = plain.clone().autodiff().gradient_checkpointing();
+        let [q, k] = [5, 7].map(|seq| random([2, 2, seq, 4], &plain));
+        let at = (Positions::from(3), Positions::default());
+        let bias = |scheme: &dyn ScoreBias| scheme.score_bias((&q, &at.0), (&k, &at.1));
+        let check = |with: &dyn ScoreBias, without: &dyn ScoreBias| {
+            let found = bias(with);
+            assert!(found.device().is_autodiff());
+            let apart = distance(bias(without), found.inner());
+            assert!(apart < 1e-6, "{apart}");
+        };
+        let shaw = ShawConfig::new(4).init(&device);
+        check(&shaw, &shaw.valid());
+        let xl = TransformerXlConfig::new(8, 2).init(&device);
+        check(&xl, &xl.valid());
+        let deberta = DebertaConfig::new(8, 2).init(&device);
+        check(&deberta, &deberta.valid());
+    }
 }

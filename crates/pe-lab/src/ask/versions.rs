@@ -28,7 +28,9 @@ const BURN: &str = "0.22.1";
 /// 12: of data with a test file, only the rows to train on have training lengths: a few longer ones of the test are no longer among them.
 /// 13: of data whose examples are rows, those that `--tune` and `--steps auto` hold out are one set, of all lengths.
 /// 14: on Flex the norm of a clipped gradient is added up in `f64`, another rounding.
-const NUMBERS: u32 = 14;
+/// 15: on Flex one kernel adds the products of queries and keys with tables of distances (Shaw's, Transformer-XL's, DeBERTa's,
+///     Inkling's) and makes CoPE's scores, another rounding.
+const NUMBERS: u32 = 15;
 
 /// A digest of the code that computes the numbers of a trial: sources, data of tasks, and the dependencies that
 /// compute. It also changes with a comment, so that two codes may well give the same numbers.

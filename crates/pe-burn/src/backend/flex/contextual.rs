@@ -14,7 +14,7 @@ use burn::backend::flex::FlexTensor;
 use burn::tensor::{Bool, Int, Tensor};
 use multiversion::multiversion;
 
-use super::matrix::{Matrix, in_rows};
+use super::matrix::{Matrix, add_product, in_rows, put_product};
 use super::units::{blocks, for_each, parts_of, summed, units};
 use super::{filled_by, tensor};
 use crate::backend::autodiff::{Operand, Operation, apply};
@@ -83,7 +83,8 @@ struct Block {
     products: Vec<f32>,
 }
 
-/// What belongs to one query of one head.
+/// What belongs to one query of one head and the keys up to the last one that has a gate. Those after it are at position 0, whose
+/// product is the first.
 struct Line<'a> {
     scores: &'a [f32],
     products: &'a [f32],
@@ -108,8 +109,9 @@ impl Contextual {
         let mut scores = vec![0.0; queries.len() * keys];
         let mut products = vec![0.0; queries.len() * self.positions];
         let q = Matrix::of_head(&self.q, of).rows(queries);
-        q.times(Matrix::of_head(&self.k, of).t(), 1.0, false, &mut scores);
-        q.times(self.embeddings(), 1.0, false, &mut products);
+        let k = Matrix::of_head(&self.k, of);
+        put_product(&mut scores, keys, 1.0, q, k.t());
+        put_product(&mut products, self.positions, 1.0, q, self.embeddings());
         Block { scores, products }
     }
 
@@ -124,44 +126,47 @@ impl Contextual {
         let ([_, _, queries, keys], positions) = (self.shape, self.positions);
         // Where all sequences have the same positions there is one set of each.
         let hidden = (sequence * queries + query) * keys % self.hidden.len();
+        let hidden = &self.hidden[hidden..][..keys];
+        let seen = hidden.iter().rposition(|is_hidden| !is_hidden);
+        let seen = seen.map_or(0, |last| last + 1);
         let ends = self.ends.as_ref();
         Line {
-            scores: &block.scores[line * keys..][..keys],
+            scores: &block.scores[line * keys..][..seen],
             products: &block.products[line * positions..][..positions],
-            hidden: &self.hidden[hidden..][..keys],
-            ends: ends.map(|ends| &ends[sequence * keys % ends.len()..][..keys]),
+            hidden: &hidden[..seen],
+            ends: ends.map(|ends| &ends[sequence * keys % ends.len()..][..seen]),
         }
     }
 
     fn bias(&self) -> FlexTensor {
-        let [batch, heads, queries, keys] = self.shape;
+        let [batch, heads, ..] = self.shape;
         let write = |out: &mut [MaybeUninit<f32>]| {
-            for_each(
-                units([batch, heads], [out]),
-                self.multiplications(),
-                |unit| {
-                    let ([sequence, _], [out]) = (unit.of, &mut unit.memory);
-                    let mut gates = Gates::of(keys);
-                    for tokens in blocks(queries) {
-                        let block = self.block(unit.of, tokens.clone());
-                        for (line, query) in tokens.enumerate() {
-                            let line = self.line(&block, line, sequence, query);
-                            let out = &mut out[query * keys..][..keys];
-                            gates.open(&line, self.scale);
-                            line.positions(
-                                &gates.values,
-                                self.last,
-                                |key, [below, above], part| {
-                                    out[key].write(below.1 + (above.1 - below.1) * part);
-                                },
-                            );
-                        }
-                    }
-                },
-            );
+            let units = units([batch, heads], [out]);
+            for_each(units, self.multiplications(), |unit| {
+                let [out] = &mut unit.memory;
+                self.write_to(out, unit.of);
+            });
         };
-        // SAFETY: the units are all of the memory, a unit is a line of keys for each query, and every key has a position.
+        // SAFETY: the units are all of the memory, and each is written.
         unsafe { filled_by(self.shape, write) }
+    }
+
+    /// Writes the bias of a head of a sequence, every element.
+    fn write_to(&self, out: &mut [MaybeUninit<f32>], of: [usize; 2]) {
+        let [_, _, queries, keys] = self.shape;
+        let mut gates = Gates::of(keys);
+        for tokens in blocks(queries) {
+            let block = self.block(of, tokens.clone());
+            for (line, query) in tokens.enumerate() {
+                let line = self.line(&block, line, of[0], query);
+                let (out, after) = out[query * keys..][..keys].split_at_mut(line.scores.len());
+                after.fill(MaybeUninit::new(line.products[0]));
+                gates.open(&line, self.scale);
+                line.positions(&gates, self.last, |key, [below, above], part| {
+                    out[key].write(below.1 + (above.1 - below.1) * part);
+                });
+            }
+        }
     }
 
     /// Adds the gradients of a head of a sequence to those of its queries and keys and of the embeddings.
@@ -190,10 +195,11 @@ impl Contextual {
             let of_products = Matrix::dense(&of_products, self.positions);
             let q = Matrix::of_head(&self.q, of).rows(tokens.clone());
             let of_q = &mut of_q[tokens.start * d_head..tokens.end * d_head];
-            of_scores.times(Matrix::of_head(&self.k, of), 1.0, false, of_q);
-            of_products.times(self.embeddings().t(), 1.0, true, of_q);
-            of_scores.t().times(q, 1.0, true, of_k);
-            q.t().times(of_products, 1.0, true, of_embeddings);
+            let k = Matrix::of_head(&self.k, of);
+            put_product(of_q, d_head, 1.0, of_scores, k);
+            add_product(of_q, of_products, self.embeddings().t());
+            add_product(of_k, of_scores.t(), q);
+            add_product(of_embeddings, q.t(), of_products);
         }
     }
 }
@@ -213,6 +219,8 @@ impl Gates {
 
     fn open(&mut self, line: &Line<'_>, scale: f32) {
         let Self { values, slopes } = self;
+        let keys = line.scores.len();
+        let (values, slopes) = (&mut values[..keys], &mut slopes[..keys]);
         open(line.scores, line.hidden, scale, values, slopes);
     }
 }
@@ -222,11 +230,12 @@ impl Line<'_> {
     /// index, and how far it is from the first of them to the second.
     fn positions(
         &self,
-        gates: &[f32],
+        gates: &Gates,
         last: usize,
         mut each: impl FnMut(usize, [(usize, f32); 2], f32),
     ) {
         let mut sum = 0.0_f64;
+        let gates = &gates.values[..self.scores.len()];
         for (key, gate) in gates.iter().enumerate().rev() {
             if self.is_last(key) {
                 sum = 0.0;
@@ -241,7 +250,7 @@ impl Line<'_> {
         }
     }
 
-    /// Adds to the gradients of the products, and writes those of the scores.
+    /// Adds to the gradients of the products, and writes those of the scores, which are 0 where there is no gate.
     ///
     /// A gate counts for its own key and for those before it that have it in their sums.
     fn gradients(
@@ -251,7 +260,9 @@ impl Line<'_> {
         gradient: &[f32],
         [of_scores, of_products]: [&mut [f32]; 2],
     ) {
-        self.positions(&gates.values, last, |key, [below, above], part| {
+        let of_scores = &mut of_scores[..self.scores.len()];
+        of_products[0] += gradient[self.scores.len()..].iter().sum::<f32>();
+        self.positions(gates, last, |key, [below, above], part| {
             let gradient = gradient[key];
             of_products[below.0] += (1.0 - part) * gradient;
             of_products[above.0] += part * gradient;

@@ -1,5 +1,6 @@
 //! Matrix products on parts of slices, on the calling thread.
 
+use core::mem::MaybeUninit;
 use core::ops::Range;
 
 use burn::backend::flex::FlexTensor;
@@ -7,104 +8,162 @@ use gemm::{Parallelism, gemm};
 
 /// A view of a slice as a matrix.
 #[derive(Clone, Copy)]
-pub(super) struct Matrix<'a> {
+pub struct Matrix<'a> {
     values: &'a [f32],
-    /// The numbers of rows and of columns.
-    shape: [usize; 2],
-    /// How far apart they are.
-    strides: [usize; 2],
+    rows: usize,
+    columns: usize,
+    row_stride: usize,
+    column_stride: usize,
 }
 
 impl<'a> Matrix<'a> {
     /// All of `values`, in rows of `columns` elements.
     pub fn dense(values: &'a [f32], columns: usize) -> Self {
-        Self::spaced(values, [values.len() / columns, columns], columns)
+        Self::spaced(values, values.len() / columns, columns, columns)
     }
 
-    /// `[rows, columns]` from the start of `values`, each row `apart` elements after the one before.
+    /// `rows × columns` elements from the start of `values`; each row begins `row_stride` elements
+    /// after the one before.
     ///
     /// # Panics
     ///
     /// When the matrix does not fit into `values`.
-    pub fn spaced(values: &'a [f32], shape @ [rows, columns]: [usize; 2], apart: usize) -> Self {
-        assert!(rows == 0 || (rows - 1) * apart + columns <= values.len());
+    pub fn spaced(values: &'a [f32], rows: usize, columns: usize, row_stride: usize) -> Self {
+        check(values.len(), rows, columns, row_stride);
         Self {
             values,
-            shape,
-            strides: [apart, 1],
+            rows,
+            columns,
+            row_stride,
+            column_stride: 1,
         }
-    }
-
-    /// The vectors of a head of a sequence in a tensor `[batch, heads, tokens, d]` from [`in_rows`].
-    pub fn of_head(x: &'a FlexTensor, [sequence, head]: [usize; 2]) -> Self {
-        let layout = x.layout();
-        let [_, _, tokens, d] = layout.shape().dims();
-        let values = &x.storage()[layout.index(&[sequence, head, 0, 0])..];
-        Self::spaced(values, [tokens, d], layout.strides()[2] as usize)
     }
 
     /// Some of the rows.
     ///
     /// # Panics
     ///
-    /// When there are not so many.
+    /// When there are not so many rows, or when the matrix is transposed.
     pub fn rows(self, rows: Range<usize>) -> Self {
-        assert!(rows.end <= self.shape[0]);
-        Self {
-            values: &self.values[rows.start * self.strides[0]..],
-            shape: [rows.len(), self.shape[1]],
-            ..self
-        }
+        assert_eq!(self.column_stride, 1, "rows of a transposed matrix");
+        assert!(rows.end <= self.rows, "{rows:?} of {} rows", self.rows);
+        let values = &self.values[rows.start * self.row_stride..];
+        Self::spaced(values, rows.len(), self.columns, self.row_stride)
+    }
+
+    /// The vectors of a head of a sequence in a tensor `[batch, heads, tokens, d]` from [`in_rows`].
+    pub(super) fn of_head(x: &'a FlexTensor, [sequence, head]: [usize; 2]) -> Self {
+        let layout = x.layout();
+        let [_, _, tokens, d] = layout.shape().dims();
+        let values = &x.storage()[layout.index(&[sequence, head, 0, 0])..];
+        Self::spaced(values, tokens, d, layout.strides()[2] as usize)
     }
 
     /// The transposed matrix, of the same elements.
     pub fn t(self) -> Self {
-        let ([rows, columns], [row, column]) = (self.shape, self.strides);
         Self {
-            shape: [columns, rows],
-            strides: [column, row],
+            rows: self.columns,
+            columns: self.rows,
+            row_stride: self.column_stride,
+            column_stride: self.row_stride,
             ..self
         }
     }
+}
 
-    /// Writes `scale` times the product with another matrix to `out`, in dense rows, or adds it to what is there.
-    ///
-    /// # Panics
-    ///
-    /// When the sizes do not fit together.
-    pub fn times(self, other: Self, scale: f32, add: bool, out: &mut [f32]) {
-        let ([rows, inner], [others, columns]) = (self.shape, other.shape);
-        assert_eq!(inner, others, "the inner sizes of a product");
-        assert_eq!(out.len(), rows * columns, "the size of a product");
-        let strides = |matrix: Self| matrix.strides.map(|stride| stride as isize);
-        let ([a_row, a_column], [b_row, b_column]) = (strides(self), strides(other));
-        let out = out.as_mut_ptr();
-        let (a, b) = (self.values.as_ptr(), other.values.as_ptr());
-        let apart = columns as isize;
-        // SAFETY: `spaced` checked that the last row of each factor ends within its slice, and `out` has the size of the product.
-        unsafe {
-            gemm(
-                rows,
-                columns,
-                inner,
-                out,
-                1,
-                apart,
-                add,
-                a,
-                a_column,
-                a_row,
-                b,
-                b_column,
-                b_row,
-                1.0,
-                scale,
-                false,
-                false,
-                false,
-                Parallelism::None,
-            );
-        }
+/// Panics unless such a matrix fits into a slice of `len` elements, and its rows do not overlap.
+fn check(len: usize, rows: usize, columns: usize, row_stride: usize) {
+    let end = match (rows, columns) {
+        (0, _) | (_, 0) => 0,
+        _ => (rows - 1) * row_stride + columns,
+    };
+    assert!(
+        end <= len && columns <= row_stride,
+        "a {rows} × {columns} matrix in {len} elements, its rows {row_stride} apart"
+    );
+}
+
+/// Writes `scale · a b` to `out`, with its rows `row_stride` apart. Initializes those elements of
+/// `out`.
+///
+/// # Panics
+///
+/// When the sizes do not fit together.
+pub fn set_product(
+    out: &mut [MaybeUninit<f32>],
+    row_stride: usize,
+    scale: f32,
+    a: Matrix,
+    b: Matrix,
+) {
+    check(out.len(), a.rows, b.columns, row_stride);
+    // SAFETY: the last row of the product ends within `out.len()`, as was checked, and `out` is not read.
+    unsafe { multiply(out.as_mut_ptr().cast(), row_stride, false, scale, a, b) }
+}
+
+/// As [`set_product`], to memory that is initialized already.
+///
+/// # Panics
+///
+/// When the sizes do not fit together.
+pub fn put_product(out: &mut [f32], row_stride: usize, scale: f32, a: Matrix, b: Matrix) {
+    check(out.len(), a.rows, b.columns, row_stride);
+    // SAFETY: the last row of the product ends within `out.len()`, as was checked, and `out` is initialized.
+    unsafe { multiply(out.as_mut_ptr(), row_stride, false, scale, a, b) }
+}
+
+/// Adds `a b` to `out`, a dense matrix.
+///
+/// # Panics
+///
+/// When the sizes do not fit together.
+pub fn add_product(out: &mut [f32], a: Matrix, b: Matrix) {
+    add_spaced_product(out, b.columns, 1.0, a, b);
+}
+
+/// Adds `scale · a b` to `out`, with its rows `row_stride` apart.
+///
+/// # Panics
+///
+/// When the sizes do not fit together.
+pub fn add_spaced_product(out: &mut [f32], row_stride: usize, scale: f32, a: Matrix, b: Matrix) {
+    check(out.len(), a.rows, b.columns, row_stride);
+    // SAFETY: the last row of the product ends within `out.len()`, as was checked, and `out` is initialized.
+    unsafe { multiply(out.as_mut_ptr(), row_stride, true, scale, a, b) }
+}
+
+/// `scale · a b` to `out`, or added to `out` if `add`, on this thread.
+///
+/// # Safety
+///
+/// `out` points to memory that holds the product with its rows `row_stride` apart, and nothing else
+/// accesses it meanwhile. If `add`, it is initialized.
+unsafe fn multiply(out: *mut f32, row_stride: usize, add: bool, scale: f32, a: Matrix, b: Matrix) {
+    assert_eq!(a.columns, b.rows, "the inner sizes of a matrix product");
+    // SAFETY: `Matrix::spaced` checked that the last row of each factor ends within its slice, `a` has as many columns as
+    // `b` has rows, and the caller promises that the product lies within the memory of `out`.
+    unsafe {
+        gemm(
+            a.rows,
+            b.columns,
+            a.columns,
+            out,
+            1,
+            row_stride as isize,
+            add,
+            a.values.as_ptr(),
+            a.column_stride as isize,
+            a.row_stride as isize,
+            b.values.as_ptr(),
+            b.column_stride as isize,
+            b.row_stride as isize,
+            1.0,
+            scale,
+            false,
+            false,
+            false,
+            Parallelism::None,
+        );
     }
 }
 

@@ -6,7 +6,7 @@
 #![allow(clippy::needless_range_loop)]
 
 mod contextual;
-mod matrix;
+pub mod matrix;
 mod pairs;
 mod products;
 mod rotation;

@@ -8,12 +8,13 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
 use core::ops::Range;
+use core::slice;
 
 use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 use burn::tensor::{DType, Int, Shape, Tensor};
 
-use super::matrix::{Matrix, in_rows};
+use super::matrix::{Matrix, add_product, in_rows, put_product};
 use super::pairs::{Pairs, Run};
 use super::units::{BLOCK, blocks, for_each, parts_of, summed, units};
 use super::{filled_by, tensor};
@@ -46,39 +47,28 @@ pub(crate) fn products(
     rows: Tensor<3, Int>,
 ) -> Tensor<4> {
     let ([batch, heads, ..], [_, queries, k_seq]) = (x.dims(), rows.dims());
+    let rows: Vec<u32> = rows.into_data().iter().collect();
+    let pairs = Pairs::new([queries, k_seq], &rows);
     let (y, of_y) = keys.map_or((None, None), |(y, table)| (Some(y), table));
-    let tables = [&of_x, &of_y].map(|table| table.as_ref().map(Tensor::dims));
     let operands = [
         Some(Operand::of(x)),
         of_x.map(Operand::of),
         y.map(Operand::of),
         of_y.map(Operand::of),
     ];
-    let is_there = operands.each_ref().map(Option::is_some);
+    let mut is_there = operands.each_ref().map(Option::is_some).into_iter();
     let operands = operands.map(|operand| {
         // Nothing reads it, and it has no gradient.
         operand.unwrap_or_else(|| Operand::Plain(nothing()))
     });
-    let rows: Vec<u32> = rows.into_data().iter().collect();
-    let pairs = Pairs::new([queries, k_seq], &rows);
     apply(operands, |operands: [FlexTensor; 4]| {
-        let mut operands = operands.into_iter().zip(is_there);
-        let mut next = || {
-            operands
-                .next()
-                .and_then(|(x, is_there)| is_there.then_some(x))
+        let given = operands.map(|x| (is_there.next() == Some(true)).then_some(x));
+        let [x, of_x, y, of_y] = given;
+        let side = |axis, vectors: Option<FlexTensor>, table: Option<FlexTensor>| Tokens {
+            vectors: vectors.map(in_rows),
+            table: table.map(|rows| Table::new(&rows, &pairs, axis)),
         };
-        let sides = [0, 1].map(|axis| {
-            let vectors = next().map(in_rows);
-            let table = next()
-                .zip(tables[axis])
-                .map(|(table, shape @ [_, width, _])| Table {
-                    rows: table.to_contiguous(),
-                    shape,
-                    spans: pairs.spans(axis, width),
-                });
-            Tokens { vectors, table }
-        });
+        let sides = [side(0, x, of_x), side(1, y, of_y)];
         let kept = Products {
             batch,
             heads,
@@ -132,6 +122,13 @@ struct Block<'a> {
 }
 
 impl Table {
+    fn new(rows: &FlexTensor, pairs: &Pairs, axis: usize) -> Self {
+        let rows = rows.to_contiguous();
+        let shape @ [_, width, _] = rows.layout().shape().dims();
+        let spans = pairs.spans(axis, width);
+        Self { rows, shape, spans }
+    }
+
     /// Some rows of the table of a head.
     fn rows(&self, head: usize, span: &Range<usize>) -> Matrix<'_> {
         let [tables, width, d] = self.shape;
@@ -151,30 +148,22 @@ impl Tokens {
 impl Block<'_> {
     /// Calls `each` with the pairs of a query and some keys, where their products begin, and how far apart these are.
     fn each(&self, keys: usize, mut each: impl FnMut(Range<usize>, usize, usize)) {
-        let [of_queries, of_keys] = self.tokens.clone();
-        let [apart, step] = self.strides;
-        for (line, query) in of_queries.enumerate() {
-            let mut run = |Run {
-                               keys: of_run,
-                               row,
-                               step: of_rows,
-                           }: Run| {
-                let product =
-                    line * apart + (of_run.start - of_keys.start) * step + row - self.start;
-                let pairs = query * keys + of_run.start..query * keys + of_run.end;
-                each(pairs, product, step + of_rows);
+        let [of_queries, of_keys] = &self.tokens;
+        let one_row = Run {
+            keys: of_keys.clone(),
+            row: self.start,
+            step: 0,
+        };
+        for (line, query) in of_queries.clone().enumerate() {
+            let runs = match self.lines {
+                Some(lines) => &lines[query],
+                None => slice::from_ref(&one_row),
             };
-            match self.lines {
-                Some(lines) => {
-                    let runs = lines[query].iter();
-                    runs.filter_map(|run| run.within(&of_keys))
-                        .for_each(&mut run);
-                }
-                None => run(Run {
-                    keys: of_keys.clone(),
-                    row: 0,
-                    step: 0,
-                }),
+            for run in runs.iter().filter_map(|run| run.within(of_keys)) {
+                let [of_line, of_key] = self.strides;
+                let first = line * of_line + (run.keys.start - of_keys.start) * of_key;
+                let pairs = query * keys + run.keys.start..query * keys + run.keys.end;
+                each(pairs, first + run.row - self.start, of_key + run.step);
             }
         }
     }
@@ -283,14 +272,15 @@ impl Products {
         let ([sequence, head], [_, keys]) = (of, self.pairs.counts);
         if self.content != 0.0 {
             let [x, y] = self.sides.each_ref().map(|side| side.vectors(of));
-            x.times(y.t(), self.content, false, out);
+            put_product(out, keys, self.content, x, y.t());
         }
         let mut products = Vec::new();
         self.blocks(sequence, |axis, table, span, block| {
             let tokens = block.tokens[axis].clone();
             products.resize(tokens.len() * span.len(), 0.0);
             let vectors = self.sides[axis].vectors(of).rows(tokens);
-            vectors.times(table.rows(head, span).t(), 1.0, false, &mut products);
+            let rows = table.rows(head, span).t();
+            put_product(&mut products, span.len(), 1.0, vectors, rows);
             block.each(keys, |pairs, product, step| {
                 add_products(&mut out[pairs], &products[product..], step);
             });
@@ -309,9 +299,10 @@ impl Products {
         if self.content != 0.0 {
             let [x, y] = self.sides.each_ref().map(|side| side.vectors(of));
             let [of_x, of_y] = of_vectors;
+            let d_head = of_x.len() / self.pairs.counts[0];
             let gradient = Matrix::dense(gradient, keys);
-            gradient.times(y, self.content, false, of_x);
-            gradient.t().times(x, self.content, false, of_y);
+            put_product(of_x, d_head, self.content, gradient, y);
+            put_product(of_y, d_head, self.content, gradient.t(), x);
         }
         let mut sums = Vec::new();
         self.blocks(sequence, |axis, table, span, block| {
@@ -323,10 +314,10 @@ impl Products {
             });
             let ([.., d], sums) = (table.shape, Matrix::dense(&sums, span.len()));
             let of_block = &mut of_vectors[axis][tokens.start * d..tokens.end * d];
-            sums.times(table.rows(head, span), 1.0, true, of_block);
+            add_product(of_block, sums, table.rows(head, span));
             let of_rows = &mut of_tables[axis][span.start * d..span.end * d];
             let vectors = self.sides[axis].vectors(of).rows(tokens);
-            sums.t().times(vectors, 1.0, true, of_rows);
+            add_product(of_rows, sums.t(), vectors);
         });
     }
 }
