@@ -39,6 +39,11 @@ impl<'a> Matrix<'a> {
         }
     }
 
+    /// The numbers of rows and of columns.
+    pub fn shape(self) -> [usize; 2] {
+        [self.rows, self.columns]
+    }
+
     /// Some of the rows.
     ///
     /// # Panics

@@ -57,9 +57,10 @@ pub unsafe fn both_initialized(
 ///
 /// When the sizes do not fit together.
 pub fn product(a: Matrix, b: Matrix) -> Vec<f32> {
-    let write = |out: New<'_>| set_product(out, b.columns, 1.0, a, b);
+    let ([rows, _], [_, columns]) = (a.shape(), b.shape());
+    let write = |out: New<'_>| set_product(out, columns, 1.0, a, b);
     // SAFETY: the product initializes its rows × columns elements, and there are no others.
-    unsafe { initialized(a.rows * b.columns, write) }
+    unsafe { initialized(rows * columns, write) }
 }
 
 /// Up to so many elements in the parts of a chunk, those of all chunks may be in memory together.
