@@ -6,7 +6,7 @@
 //! | `heads` | queries, keys or values of a projection |
 //! | `adam` | the step of Adam |
 //! | `few` | the product of a few rows by a weight, in decoding |
-//! | `products` | matrix products on parts of slices; rows divided between threads |
+//! | `products` | matrix products, with those of `pe_burn::matrix`; rows divided between threads |
 //! | `math` | exponential, GELU, sums in a fixed order |
 //!
 //! Every sum is taken in the same order on any number of threads, so a training gives the same bits however many there are.
