@@ -249,14 +249,21 @@ impl Attention {
             self.weighted_values(q, [k, v], shared, by_states, padding)
         } else {
             let qkv = self.rotate_packed(qkv, shared);
-            let heads_of = |which| kernels::heads_of(&qkv, which, self.heads, self.kernels);
-            let bias = shared.bias(|| [0, 1].map(heads_of), by_states);
+            let parts = || kernels::split_heads(qkv.clone(), self.heads, self.kernels);
+            let queries_and_keys = || {
+                let [q, k, _] = parts();
+                [q, k]
+            };
+            let bias = shared.bias(queries_and_keys, by_states);
             let mask = Mask {
                 padding: shared.padding,
                 causal: self.causal,
                 window: self.window,
             };
-            let added = shared.after_softmax(|| heads_of(2));
+            let added = shared.after_softmax(|| {
+                let [_, _, v] = parts();
+                v
+            });
             let y = kernels::attention(qkv, mask, bias, self.heads, self.kernels);
             plus(y, added)
         };

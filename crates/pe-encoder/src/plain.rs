@@ -232,16 +232,15 @@ pub fn together(a: Option<Tensor<4>>, b: Option<Tensor<4>>) -> Option<Tensor<4>>
 /// `qkv` is `[batch, seq, 3 · d_model]`: a row holds the query, the key and the value of a token,
 /// and each of the three holds its heads one after the other.
 pub fn split_heads(qkv: Tensor<3>, heads: usize) -> [Tensor<4>; 3] {
-    [0, 1, 2].map(|which| heads_of(qkv.clone(), which, heads))
-}
-
-/// The queries (0), keys (1) or values (2) of [`split_heads`].
-pub fn heads_of(qkv: Tensor<3>, which: usize, heads: usize) -> Tensor<4> {
     let [batch, seq, width] = qkv.dims();
     let d_head = width / 3 / heads;
-    let parts = qkv.reshape([batch, seq, 3, heads, d_head]);
-    let part = parts.permute([2, 0, 3, 1, 4]).narrow(0, which, 1);
-    part.reshape([batch, heads, seq, d_head])
+    let parts = qkv
+        .reshape([batch, seq, 3, heads, d_head])
+        .permute([2, 0, 3, 1, 4]);
+    [0, 1, 2].map(|which| {
+        let part = parts.clone().narrow(0, which, 1);
+        part.reshape([batch, heads, seq, d_head])
+    })
 }
 
 /// `[batch, heads, seq, d_head]` to `[batch, seq, d_model]`: the heads of a token in one row.

@@ -88,7 +88,11 @@ pub(super) fn with_rows(
     rows: Tensor<3, Int>,
 ) -> Tensor<4> {
     #[cfg(feature = "flex")]
-    if flex_takes(&queries) && keys.as_ref().is_none_or(flex_takes) {
+    if flex_takes(&queries.0, queries.1.as_ref())
+        && keys
+            .as_ref()
+            .is_none_or(|(y, table)| flex_takes(y, table.as_ref()))
+    {
         return crate::backend::flex::products(queries, keys, content, rows);
     }
     let picked = |(vectors, table): Side, rows| {
@@ -123,18 +127,13 @@ pub(super) fn with_distances(
     (y, row): (Tensor<4>, Tensor<3>),
 ) -> Tensor<4> {
     #[cfg(feature = "flex")]
-    {
+    if flex_takes(&x, Some(&table)) && flex_takes(&y, Some(&row)) {
         let [queries, keys] = [&x, &y].map(|side| side.dims()[2]);
-        let sides = (
-            (x.clone(), Some(table.clone())),
-            (y.clone(), Some(row.clone())),
-        );
-        if flex_takes(&sides.0) && flex_takes(&sides.1) {
-            let rows = (0..queries).rev().flat_map(|row| row..row + keys);
-            let device = x.device().without_autodiff();
-            let rows = indices_in(&rows.collect::<Vec<_>>(), [1, queries, keys], &device);
-            return crate::backend::flex::products(sides.0, Some(sides.1), 0.0, rows);
-        }
+        let rows = (0..queries).rev().flat_map(|row| row..row + keys);
+        let device = x.device().without_autodiff();
+        let rows = indices_in(&rows.collect::<Vec<_>>(), [1, queries, keys], &device);
+        let of_keys = Some((y, Some(row)));
+        return crate::backend::flex::products((x, Some(table)), of_keys, 0.0, rows);
     }
     let of_queries = shifted(x.matmul(table.swap_dims(1, 2).unsqueeze()));
     of_queries + row.unsqueeze::<4>().matmul(y.transpose())
@@ -142,10 +141,10 @@ pub(super) fn with_distances(
 
 /// Whether the kernel on Flex takes vectors and their table.
 #[cfg(feature = "flex")]
-fn flex_takes((vectors, table): &Side) -> bool {
+fn flex_takes(vectors: &Tensor<4>, table: Option<&Tensor<3>>) -> bool {
     use crate::backend::flex::supports;
 
-    supports(vectors) && table.as_ref().is_none_or(supports)
+    supports(vectors) && table.is_none_or(supports)
 }
 
 /// Picks for every pair one of the token's scores.

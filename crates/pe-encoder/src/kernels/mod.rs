@@ -256,12 +256,12 @@ pub(crate) fn feed_forward<'a>(
     }
 }
 
-/// As [`plain::heads_of`].
-pub(crate) fn heads_of(qkv: &Tensor<3>, which: usize, heads: usize, kernels: Kernels) -> Tensor<4> {
-    match kernels.runner(qkv) {
+/// As [`plain::split_heads`].
+pub(crate) fn split_heads(qkv: Tensor<3>, heads: usize, kernels: Kernels) -> [Tensor<4>; 3] {
+    match kernels.runner(&qkv) {
         #[cfg(feature = "flex")]
-        Runner::Flex => flex::heads_of(qkv.clone(), which, heads),
-        _ => plain::heads_of(qkv.clone(), which, heads),
+        Runner::Flex => flex::split_heads(qkv, heads),
+        _ => plain::split_heads(qkv, heads),
     }
 }
 

@@ -6,6 +6,7 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::iter;
 use core::mem::MaybeUninit;
 use core::ops::Range;
 use core::slice;
@@ -171,18 +172,10 @@ impl Block<'_> {
 
 /// Adds products that are `step` apart to those of pairs.
 fn add_products(pairs: &mut [f32], products: &[f32], step: usize) {
-    let pairs = pairs.iter_mut();
     match step {
-        0 => pairs.for_each(|pair| *pair += products[0]),
-        1 => pairs
-            .zip(products)
-            .for_each(|(pair, product)| *pair += product),
-        _ => {
-            let products = products.iter().step_by(step);
-            pairs
-                .zip(products)
-                .for_each(|(pair, product)| *pair += product);
-        }
+        0 => add(pairs, iter::repeat(&products[0])),
+        1 => add(pairs, products),
+        _ => add(pairs, products.iter().step_by(step)),
     }
 }
 
@@ -193,24 +186,21 @@ fn add_to_products(products: &mut [f32], pairs: &[f32], step: usize) {
             // Eight sums, of which a processor adds to several at once.
             let mut sums = [0.0_f32; 8];
             let (eights, rest) = pairs.as_chunks::<8>();
-            for eight in eights {
-                sums.iter_mut()
-                    .zip(eight)
-                    .for_each(|(sum, pair): (_, &f32)| *sum += pair);
-            }
+            eights.iter().for_each(|eight| add(&mut sums, eight));
             products[0] += sums.iter().chain(rest).sum::<f32>();
         }
-        1 => products
-            .iter_mut()
-            .zip(pairs)
-            .for_each(|(product, pair)| *product += pair),
-        _ => {
-            let products = products.iter_mut().step_by(step);
-            products
-                .zip(pairs)
-                .for_each(|(product, pair)| *product += pair);
-        }
+        1 => add(products, pairs),
+        _ => add(products.iter_mut().step_by(step), pairs),
     }
+}
+
+/// Adds each number to that in its place, as long as there are both.
+fn add<'a, 'b>(
+    to: impl IntoIterator<Item = &'a mut f32>,
+    numbers: impl IntoIterator<Item = &'b f32>,
+) {
+    let pairs = to.into_iter().zip(numbers);
+    pairs.for_each(|(to, number)| *to += number);
 }
 
 impl Products {

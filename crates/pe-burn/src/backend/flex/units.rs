@@ -57,13 +57,18 @@ pub(super) fn for_each<T: Send, const N: usize>(
     multiplications: usize,
     work: impl Fn(&mut Unit<T, N>) + Sync,
 ) {
-    let at_a_time = match multiplications <= SMALL {
-        true => units.len(),
-        false => units.len().div_ceil(8 * PARTS),
-    };
+    let at_a_time = at_a_time(units.len(), 8 * PARTS, multiplications);
     threads::for_each(units.chunks_mut(at_a_time), |units| {
         units.iter_mut().for_each(&work);
     });
+}
+
+/// How many units a thread takes at a time: all where there is little to do, else those of one of so many parts.
+fn at_a_time(units: usize, parts: usize, multiplications: usize) -> usize {
+    match multiplications <= SMALL {
+        true => units,
+        false => units.div_ceil(parts),
+    }
 }
 
 /// The sums of what the units of a part add to gradients that they share.
@@ -84,11 +89,8 @@ pub(super) fn parts_of<const N: usize, const M: usize>(
     let parts_of_head = PARTS.div_ceil(units.last().map_or(1, |unit| unit.of[1] + 1));
     let mut parts = Vec::new();
     for units in units.chunk_by_mut(|a, b| a.of[1] == b.of[1]) {
-        let (head, count) = (units[0].of[1], units.len());
-        let at_a_time = match multiplications <= SMALL {
-            true => count,
-            false => count.div_ceil(parts_of_head),
-        };
+        let head = units[0].of[1];
+        let at_a_time = at_a_time(units.len(), parts_of_head, multiplications);
         for units in units.chunks_mut(at_a_time) {
             let sums = [(); M].map(|()| Vec::new());
             parts.push((units, Part { head, sums }));

@@ -9,9 +9,9 @@ use core::mem::MaybeUninit;
 
 use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::Tensor;
 
-use super::{CHUNK, filled_by};
+use super::{CHUNK, filled_by, tensor};
 use crate::backend::autodiff::{Operand, Operation, apply};
 use crate::backend::threads;
 
@@ -78,8 +78,7 @@ impl Operation<Flex, 1> for Windows {
                 }
             }
         });
-        let shape = vec![1, heads, 1, self.strip()];
-        [FlexTensor::from_data(TensorData::new(strips, shape))]
+        [tensor(strips, [1, heads, 1, self.strip()])]
     }
 }
 

@@ -10,8 +10,13 @@ use rayon::prelude::*;
 
 use super::{contiguous, elements, tensor};
 
-/// As [`plain::heads_of`](crate::plain::heads_of). The result shares the memory of the projection.
-pub fn heads_of(qkv: Tensor<3>, which: usize, heads: usize) -> Tensor<4> {
+/// As [`plain::split_heads`](crate::plain::split_heads). The parts share the memory of the projection.
+pub fn split_heads(qkv: Tensor<3>, heads: usize) -> [Tensor<4>; 3] {
+    [0, 1, 2].map(|which| heads_of(qkv.clone(), which, heads))
+}
+
+/// The queries (0), keys (1) or values (2).
+fn heads_of(qkv: Tensor<3>, which: usize, heads: usize) -> Tensor<4> {
     let shape @ [batch, seq, width] = qkv.dims();
     let (d_model, d_head) = (width / 3, width / 3 / heads);
     let kept = HeadsOf {
@@ -81,8 +86,8 @@ mod tests {
             let qkv = Tensor::<3>::random(shape, Distribution::Default, &device).require_grad();
             let shape = [batch, heads, seq, d_head];
             let weights = Tensor::<4>::random(shape, Distribution::Default, &device);
-            let [found, expected] = [heads_of, plain::heads_of].map(|of| {
-                let part = of(qkv.clone(), which, heads);
+            let [found, expected] = [split_heads, plain::split_heads].map(|split| {
+                let part = split(qkv.clone(), heads)[which].clone();
                 let gradients = (part.clone() * weights.clone()).sum().backward();
                 [values(part), values(qkv.grad(&gradients).unwrap())]
             });
