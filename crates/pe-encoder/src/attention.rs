@@ -17,7 +17,7 @@ pub(crate) use shared::{Form, Shared};
 
 use crate::kernels::part::{Input, Part};
 use crate::kernels::stream::whole;
-use crate::kernels::{self, Kernels};
+use crate::kernels::{self, Kernels, Projection};
 use crate::plain::{
     Mask, attention_weights, join_heads, key_mask, later_keys, outside, split_heads, together,
 };
@@ -240,7 +240,10 @@ impl Attention {
     pub(crate) fn attend(&self, x: Input<'_>, shared: &Shared<'_>) -> Part<'_> {
         let (x, states) = self.states(x, shared);
         let gates = self.gate_sums(states.as_ref(), shared, None);
-        let of_gate = gates.map(|sums| differences(sums.clone(), sums));
+        let of_gate = gates.map(|sums| match shared.sums_alone {
+            true => -sums.swap_dims(2, 3),
+            false => differences(sums.clone(), sums),
+        });
         let by_states = together(of_gate, shared.by_hidden_states(self.layer, states));
         let qkv = self.projected(x);
         let y = if self.drops(&qkv) || shared.changes_width() {
@@ -249,22 +252,16 @@ impl Attention {
             self.weighted_values(q, [k, v], shared, by_states, padding)
         } else {
             let qkv = self.rotate_packed(qkv, shared);
-            let parts = || kernels::split_heads(qkv.clone(), self.heads, self.kernels);
-            let queries_and_keys = || {
-                let [q, k, _] = parts();
-                [q, k]
-            };
+            let projection = Projection::new(qkv, self.heads, self.kernels);
+            let queries_and_keys = || [0, 1].map(|which| projection.part(which));
             let bias = shared.bias(queries_and_keys, by_states);
             let mask = Mask {
                 padding: shared.padding,
                 causal: self.causal,
                 window: self.window,
             };
-            let added = shared.after_softmax(|| {
-                let [_, _, v] = parts();
-                v
-            });
-            let y = kernels::attention(qkv, mask, bias, self.heads, self.kernels);
+            let added = shared.after_softmax(|| projection.part(2));
+            let y = kernels::attention(projection.qkv, mask, bias, self.heads, self.kernels);
             plus(y, added)
         };
         Part::Last(y, &self.output)

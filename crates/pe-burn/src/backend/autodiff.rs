@@ -95,11 +95,39 @@ pub fn apply_each<B: Backend, O: Operation<B, 1>, const N: usize>(
     })
 }
 
+/// What becomes of the gradient of a view, which does not go along the graph to what is viewed.
+pub trait Kept<B: Backend>: Clone + Debug + Send + 'static {
+    /// Takes the gradient. An operation before the view adds it to that of what is viewed.
+    fn keep(self, gradient: FloatTensor<B>);
+}
+
+/// As [`apply`], for a view whose gradient is [kept](Kept::keep). What is viewed has to get a gradient by another way.
+pub fn view<B: Backend, O: Kept<B>>(
+    input: Operand<B>,
+    forward: impl FnOnce(FloatTensor<B>) -> (FloatTensor<B>, O),
+) -> Operand<B> {
+    match input {
+        Operand::Plain(x) => Operand::Plain(forward(x).0),
+        Operand::Tracked(x) => {
+            let record = record([&x], View::<O>(PhantomData));
+            let (output, kept) = forward(x.into_primitive());
+            Operand::Tracked(record(output, kept))
+        }
+    }
+}
+
 /// What records an operation on these inputs, once its forward pass has run.
 fn recorder<B: Backend, O: Operation<B, N>, const N: usize>(
     inputs: [&FloatTensor<Autodiff<B>>; N],
 ) -> impl FnOnce(FloatTensor<B>, O) -> FloatTensor<Autodiff<B>> + use<B, O, N> {
-    let step = Recorded::<O>(PhantomData);
+    record(inputs, Recorded::<O>(PhantomData))
+}
+
+/// What records a step of the backward pass.
+fn record<B: Backend, S: Backward<B, N>, const N: usize>(
+    inputs: [&FloatTensor<Autodiff<B>>; N],
+    step: S,
+) -> impl FnOnce(FloatTensor<B>, S::State) -> FloatTensor<Autodiff<B>> + use<B, S, N> {
     let nodes = inputs.map(|x| x.node());
     let prepared = step.prepare::<NoCheckpointing>(nodes).compute_bound();
     move |output, kept| match prepared.stateful() {
@@ -121,5 +149,16 @@ impl<B: Backend, O: Operation<B, N>, const N: usize> Backward<B, N> for Recorded
                 gradients.register::<B>(parent.id, gradient);
             }
         }
+    }
+}
+
+#[derive(Debug)]
+struct View<O>(PhantomData<O>);
+
+impl<B: Backend, O: Kept<B>> Backward<B, 1> for View<O> {
+    type State = O;
+
+    fn backward(self, ops: Ops<O, 1>, gradients: &mut Gradients, _: &mut Checkpointer) {
+        ops.state.keep(gradients.consume::<B>(&ops.node));
     }
 }

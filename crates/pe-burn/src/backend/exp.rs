@@ -3,14 +3,22 @@
 use core::f32::consts::LOG2_E;
 use core::f64::consts::LN_2;
 
-/// `e^x` with a relative error below 1.2e-7, for `x` up to 88. It is 0 for `x` below -87, where the
-/// exact value is nearly subnormal.
+/// Below it `e^x` is nearly subnormal.
+const LOWEST: f32 = -87.0;
+
+/// [`exp_from`] the lowest `x` on that it is for.
+#[inline(always)]
+pub fn exp(x: f32) -> f32 {
+    exp_from(LOWEST, x)
+}
+
+/// `e^x` with a relative error below 1.2e-7, for `x` up to 88. It is 0 for `x` below `lowest`, which is at least [`LOWEST`].
 ///
 /// Cody and Waite's range reduction `x = n ln 2 + r` with |r| ≤ ln 2 / 2, the Taylor polynomial of
 /// degree 7 for `e^r`, and `2^n` made from its exponent bits. Without fused multiply-add, which some processors do not have, so
 /// that it gives the same bits on every processor.
 #[inline(always)]
-pub fn exp(x: f32) -> f32 {
+pub fn exp_from(lowest: f32, x: f32) -> f32 {
     // Adding 1.5 · 2^23 rounds to an integer, which is then in the low bits of the sum.
     const ROUND: f32 = 12_582_912.0;
     const LN_2_HIGH: f32 = 0.693_359_4;
@@ -26,7 +34,7 @@ pub fn exp(x: f32) -> f32 {
     let p = p * r + 0.5;
     let p = p * r * r + r + 1.0;
     let power = f32::from_bits((shifted.to_bits() << 23).wrapping_add(127 << 23));
-    if x < -87.0 { 0.0 } else { p * power }
+    if x < lowest { 0.0 } else { p * power }
 }
 
 #[cfg(test)]
@@ -44,5 +52,10 @@ mod tests {
         assert_eq!(exp(0.0), 1.0);
         assert_eq!([exp(-88.0), exp(-1e9), exp(f32::NEG_INFINITY)], [0.0; 3]);
         assert!(exp(f32::NAN).is_nan());
+        assert_eq!(exp_from(-50.0, -50.0), exp(-50.0));
+        assert_eq!(
+            [exp_from(-50.0, -50.01), exp_from(-50.0, f32::NEG_INFINITY)],
+            [0.0; 2]
+        );
     }
 }

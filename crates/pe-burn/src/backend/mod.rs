@@ -17,7 +17,7 @@ pub(crate) mod threads;
 
 pub(crate) use addend::Addend;
 #[cfg(feature = "flex")]
-pub use exp::exp;
+pub use exp::{exp, exp_from};
 
 /// Refuses rows of angles that do not fit to an input: kernels take the memory of both by these sizes.
 ///

@@ -135,7 +135,7 @@ impl TransformerXl {
     /// # Shapes
     ///
     /// - `q`: `[batch, heads, queries, d_head]`, with `v` added
-    /// - `weight`: `[heads, d_model, d_head]`, and `u`: `[heads, 1, d_head]`, both with the scale
+    /// - `weight`: `[1, d_model, d_model]`, and `u`: `[heads, 1, d_head]`, both with the scale
     /// - output: `[batch, heads, queries, keys]`
     fn of_runs(
         &self,
@@ -148,8 +148,13 @@ impl TransformerXl {
         let first = key as i64 - (query + queries - 1) as i64;
         let last = (key + keys - 1) as i64 - query as i64;
         check_scores(&q, queries.saturating_add(keys - 1))?;
-        let sinusoids = self.sinusoids(first, last, q.dtype().into())?;
-        Ok(with_distances((q, sinusoids.matmul(weight)), (k, u)))
+        // One product for all heads.
+        let rows = self
+            .sinusoids(first, last, q.dtype().into())?
+            .matmul(weight);
+        let [heads, _, d_head] = u.dims();
+        let rows = rows.reshape([queries + keys - 1, heads, d_head]);
+        Ok(with_distances((q, rows.swap_dims(0, 1)), (k, u)))
     }
 
     /// The sinusoids of query − key for the distances `first..=last` of key − query, `[1, distances,
@@ -191,7 +196,7 @@ impl TransformerXl {
     /// sin(i − j) = s_i c_j − c_i s_j        cos(i − j) = c_i c_j + s_i s_j
     /// ```
     ///
-    /// so that `a sin(i − j) + b cos(i − j) = (a s_i + b c_i) c_j + (b s_i − a c_i) s_j`.
+    /// so that `a sin(i − j) + b cos(i − j) = (a s_i + b c_i) c_j + (b s_i − a c_i) s_j`. The weight is `[heads, d_model, d_head]`.
     fn of_any(
         &self,
         q: Tensor<4>,
@@ -248,12 +253,12 @@ impl ScoreBias for TransformerXl {
                 vector.reshape([heads, 1, d_head])
             };
             let (u, v) = (vector(&self.u) * scale, vector(&self.v));
-            let weight = dequantized(self.projection.weight.val()).cast(q.dtype());
-            let weight = weight.reshape([d_model, heads, d_head]).swap_dims(0, 1) * scale;
+            let weight = dequantized(self.projection.weight.val()).cast(q.dtype()) * scale;
             let seen = q.clone() + v.unsqueeze();
             if let (Rows::Run(query), Rows::Run(key)) = (&q_at.rows, &k_at.rows) {
-                return self.of_runs([seen, k], [weight, u], [*query, *key]);
+                return self.of_runs([seen, k], [weight.unsqueeze(), u], [*query, *key]);
             }
+            let weight = weight.reshape([d_model, heads, d_head]).swap_dims(0, 1);
             let of_keys = u.unsqueeze::<4>().matmul(k.transpose());
             Ok(self.of_any(seen, weight, &q_at, &k_at)? + of_keys)
         })

@@ -34,6 +34,8 @@ pub(crate) struct Shared<'a> {
     /// What the scheme adds by positions alone, `[1 or batch, heads, queries, keys]`; or, for a kernel that takes it so, one
     /// number for each distance, `[1, heads, 1, queries + keys − 1]`.
     bias: Option<Tensor<4>>,
+    /// Whether the kernel takes the sums of the forget gates as they are, one for each token, since nothing else is added.
+    pub(super) sums_alone: bool,
     /// What the scheme adds to the weights after the softmax, `[1 or batch, heads, queries, keys]`: 0 at keys that the mask
     /// or the window hides, but not yet at padding.
     weight_bias: Option<Tensor<4>>,
@@ -61,15 +63,15 @@ impl<'a> Shared<'a> {
         if let Some(padding) = padding {
             assert_eq!(padding.dims(), [batch, seq], "padding must be [batch, seq]");
         }
-        let alone = scheme.as_score_bias().is_none()
-            && scheme.as_hidden_bias().is_none()
-            && scheme.as_forget_gate().is_none();
+        let by_content = scheme.as_score_bias().is_some() || scheme.as_hidden_bias().is_some();
         let dropped = form.dropout && x.device().is_autodiff();
         let width = scheme.as_rotate().map(|scheme| scheme.width(form.d_head));
         let by_kernel = !dropped && width.is_none_or(|width| width == form.d_head);
-        let by_distance = alone && by_kernel && form.kernels.take_distances(x);
+        let strips = !by_content && by_kernel && form.kernels.take_strips(x);
+        let by_distance = strips && scheme.as_forget_gate().is_none();
         Self {
             padding,
+            sums_alone: strips && scheme.as_bias().is_none(),
             ..Self::of(x, scheme, positions, (positions, seq), by_distance, form)
         }
     }
@@ -119,6 +121,7 @@ impl<'a> Shared<'a> {
             key_positions: keys.0.clone(),
             padding: None,
             bias,
+            sums_alone: false,
             scores,
             d_head,
             width: rotate.map_or(d_head, |scheme| scheme.width(d_head)),

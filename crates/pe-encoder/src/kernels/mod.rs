@@ -107,8 +107,8 @@ impl Kernels {
         }
     }
 
-    /// Whether attention takes a bias that is one number for each distance.
-    pub(crate) fn take_distances(self, x: &Tensor<3>) -> bool {
+    /// Whether attention takes a bias that is one number for each distance, or for each token.
+    pub(crate) fn take_strips(self, x: &Tensor<3>) -> bool {
         match self.runner(x) {
             #[cfg(feature = "flex")]
             Runner::Flex => true,
@@ -256,17 +256,51 @@ pub(crate) fn feed_forward<'a>(
     }
 }
 
-/// As [`plain::split_heads`].
-pub(crate) fn split_heads(qkv: Tensor<3>, heads: usize, kernels: Kernels) -> [Tensor<4>; 3] {
-    match kernels.runner(&qkv) {
+/// Queries, keys and values as one projection writes them, for [`attention`], and parts of it for a scheme. The gradient of a part
+/// comes to the projection with that of the attention.
+pub(crate) struct Projection {
+    pub qkv: Tensor<3>,
+    heads: usize,
+    #[cfg(feature = "flex")]
+    views: Option<flex::Views>,
+}
+
+impl Projection {
+    pub fn new(qkv: Tensor<3>, heads: usize, kernels: Kernels) -> Self {
+        match kernels.runner(&qkv) {
+            #[cfg(feature = "flex")]
+            Runner::Flex => {
+                let (qkv, views) = flex::viewed(qkv);
+                let views = Some(views);
+                Self { qkv, heads, views }
+            }
+            _ => Self {
+                qkv,
+                heads,
+                #[cfg(feature = "flex")]
+                views: None,
+            },
+        }
+    }
+
+    /// The queries (0), keys (1) or values (2), as [`plain::split_heads`] gives them.
+    pub fn part(&self, which: usize) -> Tensor<4> {
         #[cfg(feature = "flex")]
-        Runner::Flex => flex::split_heads(qkv, heads),
-        _ => plain::split_heads(qkv, heads),
+        if let Some(views) = &self.views {
+            return views.heads_of(self.qkv.clone(), which, self.heads);
+        }
+        let [q, k, v] = plain::split_heads(self.qkv.clone(), self.heads);
+        match which {
+            0 => q,
+            1 => k,
+            _ => v,
+        }
     }
 }
 
-/// As [`plain::attention`]. Where [`Kernels::take_distances`] says so, the bias may be one number for each distance,
-/// `[1, heads, 1, 2 · seq − 1]`.
+/// As [`plain::attention`]. Where [`Kernels::take_strips`] says so, the bias may be one number for each distance,
+/// `[1, heads, 1, 2 · seq − 1]`, or for each token, `[1 or batch, heads, 1, seq]`, of which a pair adds that of the key less that
+/// of the query.
 pub(crate) fn attention(
     qkv: Tensor<3>,
     mask: Mask<'_>,
@@ -276,12 +310,14 @@ pub(crate) fn attention(
 ) -> Tensor<3> {
     let [batch, seq, _] = qkv.dims();
     if let Some(bias) = &bias {
-        let by_distance = [1, heads, 1, 2 * seq - 1];
-        let scores = match bias.dims() == by_distance && kernels.take_distances(&qkv) {
-            true => by_distance,
-            false => [batch, heads, seq, seq],
+        let shape = match bias.dims() {
+            [_, _, 1, numbers] if kernels.take_strips(&qkv) => match numbers == seq {
+                true => [batch, heads, 1, seq],
+                false => [1, heads, 1, 2 * seq - 1],
+            },
+            _ => [batch, heads, seq, seq],
         };
-        check_bias(bias, scores, &qkv.device());
+        check_bias(bias, shape, &qkv.device());
     }
     match kernels.runner(&qkv) {
         #[cfg(feature = "cube")]

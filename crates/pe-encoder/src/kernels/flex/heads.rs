@@ -1,66 +1,114 @@
 //! The queries, keys or values of a projection, for schemes that compute with them.
 //!
-//! With Burn's operations they are copied, and in the backward pass copied again, into zeros, from there into others.
+//! With Burn's operations they are copied, and in the backward pass copied again, into zeros, from there into others. Here they
+//! are views, and their gradients are added to the gradient that the projection gets from attention.
+
+use std::sync::{Arc, Mutex, PoisonError};
 
 use burn::backend::Flex;
 use burn::backend::flex::{FlexTensor, Layout};
 use burn::tensor::{Shape, Tensor};
-use pe_burn::autodiff::{Operand, Operation, apply};
+use pe_burn::autodiff::{Kept, Operand, Operation, apply, view};
 use rayon::prelude::*;
 
-use super::{contiguous, elements, tensor};
+use super::{contiguous, elements};
 
-/// As [`plain::split_heads`](crate::plain::split_heads). The parts share the memory of the projection.
-pub fn split_heads(qkv: Tensor<3>, heads: usize) -> [Tensor<4>; 3] {
-    [0, 1, 2].map(|which| heads_of(qkv.clone(), which, heads))
+/// The gradients of views, until that of the whole is there.
+type Gradients = Arc<Mutex<Vec<(Part, FlexTensor)>>>;
+
+/// Of which parts of a projection there are views.
+#[derive(Debug, Default)]
+pub struct Views(Gradients);
+
+/// The projection, whose gradient will have those of its views added.
+pub fn viewed(qkv: Tensor<3>) -> (Tensor<3>, Views) {
+    let gradients = Gradients::default();
+    let kept = Viewed(gradients.clone());
+    let qkv = apply([Operand::of(qkv)], |[qkv]: [FlexTensor; 1]| {
+        (contiguous(qkv), kept)
+    });
+    (qkv.tensor(), Views(gradients))
 }
 
-/// The queries (0), keys (1) or values (2).
-fn heads_of(qkv: Tensor<3>, which: usize, heads: usize) -> Tensor<4> {
-    let shape @ [batch, seq, width] = qkv.dims();
-    let (d_model, d_head) = (width / 3, width / 3 / heads);
-    let kept = HeadsOf {
-        shape,
-        which,
-        heads,
-    };
-    apply([Operand::of(qkv)], |[qkv]: [FlexTensor; 1]| {
-        let qkv = contiguous(qkv);
-        let shape = Shape::new([batch, heads, seq, d_head]);
-        let strides = [seq * width, d_head, width, 1].map(|stride| stride as isize);
-        let part = Layout::new(shape, strides.to_vec(), which * d_model);
-        (qkv.with_layout(part), kept)
-    })
-    .tensor()
+impl Views {
+    /// The queries (0), keys (1) or values (2) of [`viewed`] as [`plain::split_heads`](crate::plain::split_heads) gives them. They
+    /// share the memory of the projection.
+    pub fn heads_of(&self, qkv: Tensor<3>, which: usize, heads: usize) -> Tensor<4> {
+        let [batch, seq, width] = qkv.dims();
+        let (d_model, d_head) = (width / 3, width / 3 / heads);
+        let kept = View {
+            part: Part { which, heads },
+            gradients: self.0.clone(),
+        };
+        view(Operand::of(qkv), |qkv: FlexTensor| {
+            let shape = Shape::new([batch, heads, seq, d_head]);
+            let strides = [seq * width, d_head, width, 1].map(|stride| stride as isize);
+            let part = Layout::new(shape, strides.to_vec(), which * d_model);
+            (qkv.with_layout(part), kept)
+        })
+        .tensor()
+    }
 }
 
 #[derive(Clone, Debug)]
-struct HeadsOf {
-    /// That of the projection.
-    shape: [usize; 3],
+struct Part {
     which: usize,
     heads: usize,
 }
 
-impl Operation<Flex, 1> for HeadsOf {
+#[derive(Clone, Debug)]
+struct View {
+    part: Part,
+    gradients: Gradients,
+}
+
+impl Kept<Flex> for View {
+    fn keep(self, gradient: FlexTensor) {
+        let Self { part, gradients } = self;
+        let mut gradients = gradients.lock().unwrap_or_else(PoisonError::into_inner);
+        gradients.push((part, contiguous(gradient)));
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Viewed(Gradients);
+
+impl Operation<Flex, 1> for Viewed {
     fn backward(self, gradient: FlexTensor) -> [FlexTensor; 1] {
-        let gradient = contiguous(gradient);
-        let gradient = elements(&gradient);
-        let [_, seq, width] = self.shape;
-        let (d_model, d_head) = (width / 3, width / 3 / self.heads);
-        let mut of_all = vec![0.0; self.shape.iter().product()];
-        let sequences = of_all.par_chunks_mut(seq * width);
-        let sequences = sequences.zip(gradient.par_chunks(seq * d_model));
-        sequences.for_each(|(of_all, gradient)| {
-            for (head, gradient) in gradient.chunks_exact(seq * d_head).enumerate() {
-                let first = self.which * d_model + head * d_head;
-                let tokens = of_all.chunks_exact_mut(width);
-                for (of_token, gradient) in tokens.zip(gradient.chunks_exact(d_head)) {
-                    of_token[first..][..d_head].copy_from_slice(gradient);
-                }
+        let mut gradients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if gradients.is_empty() {
+            return [gradient];
+        }
+        let mut whole = contiguous(gradient);
+        let [_, seq, width] = whole.layout().shape().dims();
+        let len = whole.layout().num_elements();
+        let sequences = whole.storage_mut::<f32>()[..len].par_chunks_mut(seq * width);
+        sequences.enumerate().for_each(|(sequence, whole)| {
+            for (part, gradient) in gradients.iter() {
+                let len = seq * width / 3;
+                part.add(whole, &elements(gradient)[sequence * len..][..len], width);
             }
         });
-        [tensor(of_all, self.shape)]
+        gradients.clear();
+        [whole]
+    }
+}
+
+impl Part {
+    /// Adds the gradient of the part of a sequence, `[heads, seq, d_head]`, to that of the sequence, `[seq, width]`.
+    fn add(&self, whole: &mut [f32], gradient: &[f32], width: usize) {
+        let (d_model, d_head) = (width / 3, width / 3 / self.heads);
+        let of_head = whole.len() / width * d_head;
+        for (head, gradient) in gradient.chunks_exact(of_head).enumerate() {
+            let first = self.which * d_model + head * d_head;
+            let tokens = whole.chunks_exact_mut(width);
+            for (token, gradient) in tokens.zip(gradient.chunks_exact(d_head)) {
+                let sums = &mut token[first..][..d_head];
+                sums.iter_mut()
+                    .zip(gradient)
+                    .for_each(|(sum, part)| *sum += part);
+            }
+        }
     }
 }
 
@@ -71,27 +119,45 @@ mod tests {
     use burn::tensor::{Device, Distribution};
 
     use crate::plain;
-    use crate::testing::values;
+    use crate::testing::{difference, values};
 
     #[test]
     fn parts_and_their_gradients_are_those_of_burns_operations() {
         let device = Device::flex().autodiff();
-        for ([batch, seq, heads, d_head], which) in [
-            ([1, 1, 1, 1], 0),
-            ([2, 5, 3, 4], 0),
-            ([2, 5, 3, 4], 1),
-            ([3, 70, 2, 8], 2),
+        let random = |shape: [usize; 4]| {
+            let x = Tensor::<4>::random(shape, Distribution::Default, &device);
+            x.require_grad()
+        };
+        for ([batch, seq, heads, d_head], parts) in [
+            ([1, 1, 1, 1], &[0][..]),
+            ([2, 5, 3, 4], &[]),
+            ([2, 5, 3, 4], &[0, 1]),
+            ([2, 5, 3, 4], &[2, 2, 1, 0]),
+            ([3, 70, 2, 8], &[2]),
         ] {
-            let shape = [batch, seq, 3 * heads * d_head];
-            let qkv = Tensor::<3>::random(shape, Distribution::Default, &device).require_grad();
-            let shape = [batch, heads, seq, d_head];
-            let weights = Tensor::<4>::random(shape, Distribution::Default, &device);
-            let [found, expected] = [split_heads, plain::split_heads].map(|split| {
-                let part = split(qkv.clone(), heads)[which].clone();
-                let gradients = (part.clone() * weights.clone()).sum().backward();
-                [values(part), values(qkv.grad(&gradients).unwrap())]
+            let qkv = random([1, batch, seq, 3 * heads * d_head]).squeeze_dim::<3>(0);
+            let qkv = qkv.detach().require_grad();
+            let weights = random([batch, heads, seq, d_head]);
+            let run = |whole: Tensor<3>, part: &dyn Fn(usize) -> Tensor<4>| {
+                let mut loss = (whole.clone() * whole).sum();
+                let mut all = Vec::new();
+                for which in parts {
+                    let part = part(*which);
+                    all.push(values(part.clone()));
+                    loss = loss + (part.exp() * weights.clone()).sum();
+                }
+                (all, values(qkv.grad(&loss.backward()).unwrap()))
+            };
+            let (whole, views) = viewed(qkv.clone());
+            let found = run(whole.clone(), &|which| {
+                views.heads_of(whole.clone(), which, heads)
             });
-            assert_eq!(found, expected);
+            let expected = run(qkv.clone(), &|which| {
+                plain::split_heads(qkv.clone(), heads)[which].clone()
+            });
+            assert_eq!(found.0, expected.0);
+            let apart = difference(&found.1, &expected.1);
+            assert!(apart < 1e-6, "{parts:?}: {apart}");
         }
     }
 }

@@ -27,7 +27,7 @@ mod products;
 
 pub use attention::{attention, cached_attention};
 pub use feed_forward::{feed_forward, normed_feed_forward};
-pub use heads::split_heads;
+pub use heads::{Views, viewed};
 pub use layer_norm::layer_norm;
 pub use linear::{linear, normed_linear};
 

@@ -34,8 +34,9 @@ use parts::{BiasParts, Parts, Sees, Sizes};
 /// The longest sequence whose attention weights are stored.
 const WHOLE: usize = 128;
 
-/// As [`plain::attention`](crate::plain::attention), except that a token without a token to attend to gets 0. The bias may
-/// also be one number for each distance, `[1, heads, 1, 2 · seq − 1]`.
+/// As [`plain::attention`](crate::plain::attention), except that a token without a token to attend to gets 0, and so does a weight
+/// below e^-50 of the largest. The bias may also be one number for each distance, `[1, heads, 1, 2 · seq − 1]`, or for each token,
+/// `[1 or batch, heads, 1, seq]`, of which a pair adds that of the key less that of the query.
 pub fn attention(
     qkv: Tensor<3>,
     mask: Mask<'_>,
@@ -108,12 +109,11 @@ impl Inputs {
                 .map(|all| &all.storage::<u8>()[..tokens]),
             bias: self.bias.as_ref().map(|bias| {
                 let numbers = elements(bias);
-                // Of one token both are the same.
                 match bias.layout().shape().dims() {
-                    [1, _, 1, distances] if distances == self.sizes.distances() => {
-                        BiasParts::Distances(numbers)
-                    }
-                    [..] => BiasParts::Pairs(numbers),
+                    // One token has one pair, whose weight is 1 whatever its bias.
+                    [_, _, queries, _] if queries == self.sizes.seq => BiasParts::Pairs(numbers),
+                    [_, _, _, tokens] if tokens == self.sizes.seq => BiasParts::Tokens(numbers),
+                    [..] => BiasParts::Distances(numbers),
                 }
             }),
             sizes: self.sizes,
@@ -206,9 +206,12 @@ mod tests {
         compare::local_attention(&Device::flex().autodiff(), &attention);
     }
 
-    /// In one piece and in blocks, in a window and without; the gradient is the sum over the pairs of each distance.
-    #[test]
-    fn a_bias_of_distances_is_that_of_their_pairs() {
+    /// A strip has the output and the gradients of the pairs that `spread` makes of it: in one piece and in blocks, in a window and
+    /// without.
+    fn assert_is_spread(
+        strip: impl Fn(usize, usize) -> [usize; 4],
+        spread: impl Fn(Tensor<4>, usize) -> Tensor<4>,
+    ) {
         let device = Device::flex().autodiff();
         for ([batch, seq], window) in [
             ([1, 2], None),
@@ -217,7 +220,7 @@ mod tests {
             ([2, 150], Some(70)),
         ] {
             let qkv = random([batch, seq, 3 * D_MODEL], &device);
-            let strip = random([1, HEADS, 1, 2 * seq - 1], &device);
+            let strip = random(strip(batch, seq), &device);
             let mask = Mask {
                 causal: true,
                 window,
@@ -230,14 +233,26 @@ mod tests {
                 let of_strip = values(strip.grad(&gradients).unwrap());
                 (values(y), values(qkv.grad(&gradients).unwrap()), of_strip)
             };
-            let rows = |strip: Tensor<4>| {
-                let row = |i: usize| strip.clone().narrow(3, seq - 1 - i, seq);
-                Tensor::cat((0..seq).map(row).collect(), 2)
-            };
-            let (expected, got) = (run(&rows), run(&|strip| strip));
+            let (expected, got) = (run(&|strip| spread(strip, seq)), run(&|strip| strip));
             assert_eq!((&expected.0, &expected.1), (&got.0, &got.1));
             assert!(difference(&expected.2, &got.2) < 2e-6, "{batch} × {seq}");
         }
+    }
+
+    #[test]
+    fn a_bias_of_distances_is_that_of_their_pairs() {
+        let rows = |strip: Tensor<4>, seq| {
+            let row = |i: usize| strip.clone().narrow(3, seq - 1 - i, seq);
+            Tensor::cat((0..seq).map(row).collect(), 2)
+        };
+        assert_is_spread(|_, seq| [1, HEADS, 1, 2 * seq - 1], rows);
+    }
+
+    #[test]
+    fn a_bias_of_tokens_is_that_of_their_pairs() {
+        let less = |strip: Tensor<4>, _| strip.clone() - strip.swap_dims(2, 3);
+        assert_is_spread(|_, seq| [1, HEADS, 1, seq], less);
+        assert_is_spread(|batch, seq| [batch, HEADS, 1, seq], less);
     }
 
     #[test]

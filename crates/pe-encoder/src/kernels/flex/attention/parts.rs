@@ -98,6 +98,8 @@ pub enum BiasParts<'a> {
     Pairs(&'a [f32]),
     /// A number for each distance between them, `[1, heads, 1, 2 · seq − 1]`, the key farthest to the left first.
     Distances(&'a [f32]),
+    /// A number for each token, `[1 or batch, heads, 1, seq]`: a pair adds that of its key less that of its query.
+    Tokens(&'a [f32]),
 }
 
 /// Rows of numbers, one row for each query and one number for each key.
@@ -107,6 +109,8 @@ pub struct Spread<'a> {
     /// Where the first row begins, and how much later the next one does: the bias of distances moves to the left.
     first: usize,
     step: isize,
+    /// What is taken from all numbers of a row, if anything is.
+    taken: Option<&'a [f32]>,
 }
 
 impl<'a> Spread<'a> {
@@ -116,6 +120,7 @@ impl<'a> Spread<'a> {
             values,
             first: 0,
             step: keys as isize,
+            taken: None,
         }
     }
 
@@ -123,6 +128,7 @@ impl<'a> Spread<'a> {
     pub fn from(self, row: usize) -> Self {
         Self {
             first: self.start(row),
+            taken: self.taken.map(|all| &all[row..]),
             ..self
         }
     }
@@ -131,6 +137,12 @@ impl<'a> Spread<'a> {
     #[inline(always)]
     pub fn row(self, row: usize, keys: Range<usize>) -> &'a [f32] {
         &self.values[self.start(row)..][keys]
+    }
+
+    /// What is taken from all numbers of a row.
+    #[inline(always)]
+    pub fn taken(self, row: usize) -> f32 {
+        self.taken.map_or(0.0, |all| all[row])
     }
 
     #[inline(always)]
@@ -145,27 +157,36 @@ impl<'a> BiasParts<'a> {
         match self {
             Self::Pairs(_) => sizes.scores(),
             Self::Distances(_) => sizes.heads * sizes.distances(),
+            Self::Tokens(_) => sizes.heads * sizes.seq,
         }
     }
 
     /// The bias of one head of one sequence: there is one for all sequences, or one for each.
     fn head(self, row: usize, head: usize, sizes: Sizes) -> Spread<'a> {
         let Sizes { seq, .. } = sizes;
+        let (Self::Pairs(all) | Self::Distances(all) | Self::Tokens(all)) = self;
+        let of_sequence = self.of_sequence(sizes);
+        let of_head = of_sequence / sizes.heads;
+        let values = &all[row * of_sequence % all.len() + head * of_head..][..of_head];
         match self {
-            Self::Pairs(all) => {
-                let sequence = &all[row * sizes.scores() % all.len()..];
-                Spread::pairs(&sequence[head * seq * seq..][..seq * seq], seq)
-            }
-            Self::Distances(all) => Spread {
-                values: &all[head * sizes.distances()..][..sizes.distances()],
+            Self::Pairs(_) => Spread::pairs(values, seq),
+            Self::Distances(_) => Spread {
+                values,
                 first: seq - 1,
                 step: -1,
+                taken: None,
+            },
+            Self::Tokens(_) => Spread {
+                values,
+                first: 0,
+                step: 0,
+                taken: Some(values),
             },
         }
     }
 
     /// Adds the gradients of some scores to that of the bias of a head. They are those of the queries from one on, whose rows
-    /// are as long as there are keys.
+    /// are as long as there are keys. What is taken from a whole row gets no gradient: a softmax does not depend on it.
     pub fn add_gradient(
         self,
         bias: &mut [f32],
@@ -180,6 +201,7 @@ impl<'a> BiasParts<'a> {
             let start = match self {
                 Self::Pairs(_) => query * seq,
                 Self::Distances(_) => seq - 1 - query,
+                Self::Tokens(_) => 0,
             };
             let sums = &mut bias[start..][keys.clone()];
             sums.iter_mut()

@@ -90,7 +90,7 @@ pub fn backward(
             *target = dscores;
             dqkv
         }
-        Some((target, bias @ BiasParts::Distances(_))) => {
+        Some((target, bias @ (BiasParts::Distances(_) | BiasParts::Tokens(_)))) => {
             let of_sequence = bias.of_sequence(sizes);
             *target = vec![0.0; inputs.batch() * of_sequence];
             let write = |dqkv: New<'_>| {
@@ -100,7 +100,8 @@ pub fn backward(
                     .for_each(|(row, (dqkv, dbias))| {
                         let mut room = room();
                         let scores = &mut room.spare_capacity_mut()[..seq * seq];
-                        let heads = dbias.chunks_exact_mut(sizes.distances()).enumerate();
+                        let of_head = of_sequence / sizes.heads;
+                        let heads = dbias.chunks_exact_mut(of_head).enumerate();
                         heads.for_each(|(i, dbias)| {
                             head(row, i, dqkv, scores);
                             // SAFETY: `head` has initialized all of it.
