@@ -4,6 +4,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use burn::tensor::{Device, Tensor};
+use pe_burn::gates::FoxConfig;
 use pe_burn::{AlibiConfig, NoPositions, Positional, Positions};
 use pe_encoder::AttentionConfig;
 
@@ -41,19 +42,21 @@ fn most_bytes(run: impl FnOnce()) -> usize {
 const HEADS: usize = 16;
 const D_MODEL: usize = 128;
 
+type MadeOn = fn(&Device) -> Box<dyn Positional>;
+
 /// The bytes of a forward pass, and of one with its backward pass.
-fn bytes(tokens: usize, window: usize, scheme: &dyn Positional) -> [usize; 2] {
+fn bytes(tokens: usize, window: usize, scheme: MadeOn) -> [usize; 2] {
     [Device::flex(), Device::flex().autodiff()].map(|device| {
         let attention = AttentionConfig::new(D_MODEL, HEADS)
             .with_causal(true)
             .with_window(Some(window))
             .init(&device);
         // A parameter is made when it is first asked for.
-        let one = Tensor::<3>::ones([1, 1, D_MODEL], &device);
-        attention.forward(one, None, &NoPositions {}, &Positions::default());
+        let (one, scheme) = (Tensor::<3>::ones([1, 1, D_MODEL], &device), scheme(&device));
+        attention.forward(one, None, &*scheme, &Positions::default());
         let x = Tensor::<3>::ones([1, tokens, D_MODEL], &device);
         most_bytes(|| {
-            let y = attention.forward(x.clone(), None, scheme, &Positions::default());
+            let y = attention.forward(x.clone(), None, &*scheme, &Positions::default());
             if device.is_autodiff() {
                 y.sum().backward();
             }
@@ -61,11 +64,18 @@ fn bytes(tokens: usize, window: usize, scheme: &dyn Positional) -> [usize; 2] {
     })
 }
 
-/// A window of 512 in 8,192 tokens and 16 heads, with and without a bias. One matrix of scores has 4.3 GB.
+/// A window of 512 in 8,192 tokens and 16 heads: without a bias, with one by distance, and with gates. One matrix of scores has 4.3 GB.
 #[test]
 fn memory_grows_with_tokens_and_not_with_their_square() {
-    let alibi = AlibiConfig::new(HEADS).init(&Device::flex());
-    let schemes: [(&str, &dyn Positional); 2] = [("none", &NoPositions {}), ("alibi", &alibi)];
+    let schemes: [(&str, MadeOn); 3] = [
+        ("none", |_| Box::new(NoPositions {})),
+        ("alibi", |device| {
+            Box::new(AlibiConfig::new(HEADS).init(device))
+        }),
+        ("fox", |device| {
+            Box::new(FoxConfig::new(D_MODEL, HEADS, 1).init(device))
+        }),
+    ];
     for (name, scheme) in schemes {
         let half = bytes(4_096, 512, scheme);
         let whole = bytes(8_192, 512, scheme);
