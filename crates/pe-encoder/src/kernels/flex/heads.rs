@@ -13,14 +13,14 @@ use rayon::prelude::*;
 
 use super::{contiguous, elements};
 
-/// The gradients of views, until that of the whole is there.
+/// The gradients of views, each with the part that it is of.
 type Gradients = Arc<Mutex<Vec<(Part, FlexTensor)>>>;
 
-/// Of which parts of a projection there are views.
+/// Makes views of the parts of a projection, and has their gradients until that of the whole is there.
 #[derive(Debug, Default)]
 pub struct Views(Gradients);
 
-/// The projection, whose gradient will have those of its views added.
+/// The projection, with what makes views of it. Their gradients are added to its own.
 pub fn viewed(qkv: Tensor<3>) -> (Tensor<3>, Views) {
     let gradients = Gradients::default();
     let kept = Viewed(gradients.clone());
