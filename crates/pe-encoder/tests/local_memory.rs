@@ -42,6 +42,7 @@ fn most_bytes(run: impl FnOnce()) -> usize {
 const HEADS: usize = 16;
 const D_MODEL: usize = 128;
 
+/// What makes a scheme on a device.
 type MadeOn = fn(&Device) -> Box<dyn Positional>;
 
 /// The bytes of a forward pass, and of one with its backward pass.

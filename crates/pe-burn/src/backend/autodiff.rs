@@ -69,7 +69,7 @@ pub fn apply<B: Backend, O: Operation<B, N>, const N: usize>(
         Operand::Plain(x) => FloatTensor::<Autodiff<B>>::new(x),
         Operand::Tracked(x) => x,
     });
-    let record = recorder(inputs.each_ref());
+    let record = record(inputs.each_ref(), Recorded::<O>(PhantomData));
     let (output, kept) = forward(inputs.map(|x| x.into_primitive()));
     Operand::Tracked(record(output, kept))
 }
@@ -82,7 +82,7 @@ pub fn apply_each<B: Backend, O: Operation<B, 1>, const N: usize>(
 ) -> [Operand<B>; N] {
     let recorders = inputs.each_ref().map(|x| match x {
         Operand::Plain(_) => None,
-        Operand::Tracked(x) => Some(recorder([x])),
+        Operand::Tracked(x) => Some(record([x], Recorded::<O>(PhantomData))),
     });
     let outputs = forward(inputs.map(|x| match x {
         Operand::Plain(x) => x,
@@ -116,14 +116,7 @@ pub fn view<B: Backend, O: Kept<B>>(
     }
 }
 
-/// What records an operation on these inputs, once its forward pass has run.
-fn recorder<B: Backend, O: Operation<B, N>, const N: usize>(
-    inputs: [&FloatTensor<Autodiff<B>>; N],
-) -> impl FnOnce(FloatTensor<B>, O) -> FloatTensor<Autodiff<B>> + use<B, O, N> {
-    record(inputs, Recorded::<O>(PhantomData))
-}
-
-/// What records a step of the backward pass.
+/// What records a step of the backward pass of an operation on these inputs, once its forward pass has run.
 fn record<B: Backend, S: Backward<B, N>, const N: usize>(
     inputs: [&FloatTensor<Autodiff<B>>; N],
     step: S,

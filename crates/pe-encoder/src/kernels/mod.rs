@@ -289,12 +289,7 @@ impl Projection {
         if let Some(views) = &self.views {
             return views.heads_of(self.qkv.clone(), which, self.heads);
         }
-        let [q, k, v] = plain::split_heads(self.qkv.clone(), self.heads);
-        match which {
-            0 => q,
-            1 => k,
-            _ => v,
-        }
+        plain::split_heads(self.qkv.clone(), self.heads)[which].clone()
     }
 }
 

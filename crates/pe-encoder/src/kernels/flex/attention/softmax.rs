@@ -8,9 +8,9 @@ use pe_burn::exp_from;
 use super::parts::{Sees, Spread};
 use crate::kernels::flex::math::{largest, sum};
 
-/// A score that is farther below the largest of its row has the weight 0. It would be at most 2e-22, and no `f32` tells the sums of
-/// a million such weights from 0. Its products with gradients would be subnormal, with which processors multiply many times slower: a
-/// step with the forget gates of FoX or with ALiBi at some hundred tokens.
+/// A score that is farther below the largest of its row has the weight 0. It would be at most 2e-22: a million such weights change no
+/// `f32`. FoX and ALiBi give such weights to tokens some hundred places away. Their products with gradients are subnormal, and
+/// processors multiply subnormal numbers many times slower.
 const FAINT: f32 = -50.0;
 
 /// Some of the rows of the scores of a head.
