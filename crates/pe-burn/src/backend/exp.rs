@@ -12,7 +12,7 @@ pub fn exp(x: f32) -> f32 {
     exp_from(LOWEST, x)
 }
 
-/// `e^x` with a relative error below 1.2e-7, for `x` up to 88. It is 0 for `x` below `lowest`, which is at least [`LOWEST`].
+/// `e^x` with a relative error below 1.2e-7, for `x` up to 88. It is 0 for `x` below `lowest`, which is at least -87.
 ///
 /// Cody and Waite's range reduction `x = n ln 2 + r` with |r| ≤ ln 2 / 2, the Taylor polynomial of
 /// degree 7 for `e^r`, and `2^n` made from its exponent bits. Without fused multiply-add, which some processors do not have, so
