@@ -254,14 +254,21 @@ impl Attention {
             let qkv = self.rotate_packed(qkv, shared);
             let projection = Projection::new(qkv, self.heads, self.kernels);
             let queries_and_keys = || [0, 1].map(|which| projection.part(which));
-            let bias = shared.bias(queries_and_keys, by_states);
+            let scales = self.kernels.take_strips(&projection.qkv);
+            let added_to_scores = shared.scaled_bias(queries_and_keys, by_states, scales);
             let mask = Mask {
                 padding: shared.padding,
                 causal: self.causal,
                 window: self.window,
             };
             let added = shared.after_softmax(|| projection.part(2));
-            let y = kernels::attention(projection.qkv, mask, bias, self.heads, self.kernels);
+            let y = kernels::attention(
+                projection.qkv,
+                mask,
+                added_to_scores,
+                self.heads,
+                self.kernels,
+            );
             plus(y, added)
         };
         Part::Last(y, &self.output)

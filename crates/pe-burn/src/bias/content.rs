@@ -181,9 +181,35 @@ mod tests {
 
     use burn::module::Module;
 
-    use crate::content::{DebertaConfig, ShawConfig, TransformerXlConfig};
+    use crate::content::{DebertaConfig, ShawConfig, TransformerXlConfig, TupeConfig};
     use crate::testing::{distance, random};
-    use crate::{Positions, ScoreBias};
+    use crate::{AlibiConfig, Positions, ScoreBias};
+
+    /// Attention that multiplies its scores by the factor has the scores of attention that does not.
+    #[test]
+    fn a_factor_stands_for_products_of_queries_and_keys() {
+        let device = Device::flex();
+        let [q, k] = [5, 7].map(|seq| random([2, 2, seq, 4], &device));
+        let at = (Positions::from(3), Positions::default());
+        let check = |scheme: &dyn ScoreBias, expected: f64| {
+            let (q_at, k_at) = ((&q, &at.0), (&k, &at.1));
+            let scores = || q.clone().matmul(k.clone().transpose()) / 2.0;
+            let (factor, added) = scheme.scaled_score_bias(q_at, k_at);
+            assert!((factor - expected).abs() < 1e-15, "{factor} {expected}");
+            let apart = distance(
+                scores() + scheme.score_bias(q_at, k_at),
+                scores() * factor + added,
+            );
+            assert!(apart < 1e-6, "{apart}");
+        };
+        let deberta = DebertaConfig::new(8, 2);
+        check(&deberta.init(&device), libm::sqrt(1.0 / 3.0));
+        let one_term = deberta.with_position_to_content(false);
+        check(&one_term.init(&device), libm::sqrt(0.5));
+        check(&TupeConfig::new(8, 2, 9).init(&device), libm::sqrt(0.5));
+        check(&ShawConfig::new(4).init(&device), 1.0);
+        check(&AlibiConfig::new(2).init(&device), 1.0);
+    }
 
     /// Where only the parameters have gradient checkpointing, Burn's operations run, with the same result.
     #[test]

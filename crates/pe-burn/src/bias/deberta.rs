@@ -193,8 +193,10 @@ impl DebertaConfig {
         queries: Heads,
         keys: Heads,
     ) -> Result<Tensor<4>, PositionError> {
-        let d_head = self.check()?;
+        // The content counts less beside the other terms, whose scale all are taken to.
+        let content = self.factor() - 1.0;
         let device = queries.0.device();
+        let d_head = self.check()?;
         let expected = [self.heads, self.rows(), d_head];
         for (name, table, used) in [
             ("position_keys", &position_keys, self.content_to_position),
@@ -217,26 +219,44 @@ impl DebertaConfig {
                 check_device(table, &device)?;
             }
         }
+        self.with_tables([queries, keys], &device, content, |used| {
+            let part = |table: Tensor<3>| table.narrow(1, used.start, used.len());
+            [position_keys, position_queries].map(|table| table.map(part))
+        })
+    }
+
+    /// By what the scores of content are multiplied: they are divided by √(d_head (1 + terms)), not by √d_head.
+    fn factor(&self) -> f64 {
+        1.0 / libm::sqrt((1 + self.terms()) as f64)
+    }
+
+    /// The terms of positions, and the scores of content times `content`. `tables` makes the rows that are used of the positions of
+    /// keys and of queries, `[heads, rows, d_head]`, on `device`.
+    fn with_tables(
+        &self,
+        [queries, keys]: [Heads; 2],
+        device: &Device,
+        content: f64,
+        tables: impl FnOnce(Range<usize>) -> [Option<Tensor<3>>; 2],
+    ) -> Result<Tensor<4>, PositionError> {
+        let d_head = self.check()?;
         let sizes = (Some(self.heads), d_head);
-        score_bias(queries, keys, sizes, &device, |[(q, q_at), (k, k_at)]| {
-            let (used, rows) = self.rows_of(&q_at, &k_at, &device)?;
-            let old = 1.0 / libm::sqrt(d_head as f64);
-            let new = 1.0 / libm::sqrt((d_head * (1 + self.terms())) as f64);
-            let table = |table: Option<Tensor<3>>, side| {
-                let scaled = |table: Tensor<3>| {
-                    check_scores(side, used.len())?;
-                    let table = table.narrow(1, used.start, used.len()).flip([1]);
-                    Ok::<_, PositionError>(table.cast(q.dtype()) * new)
-                };
-                table.map(scaled).transpose()
-            };
-            let (of_keys, of_queries) = (table(position_keys, &q)?, table(position_queries, &k)?);
-            // The content counts less beside the other terms. Scores that are scaled by 1/√d_head are
-            // taken to the scale of all terms.
+        score_bias(queries, keys, sizes, device, |[(q, q_at), (k, k_at)]| {
+            let (used, rows) = self.rows_of(&q_at, &k_at, device)?;
+            for (side, is_used) in [
+                (&q, self.content_to_position),
+                (&k, self.position_to_content),
+            ] {
+                check_scores(side, if is_used { used.len() } else { 0 })?;
+            }
+            let scale = 1.0 / libm::sqrt(d_head as f64);
+            let scaled =
+                |table: Tensor<3>| table.flip([1]).cast(q.dtype()) * (scale * self.factor());
+            let [of_keys, of_queries] = tables(used).map(|table| table.map(scaled));
             Ok(with_rows(
                 (q, of_keys),
                 Some((k, of_queries)),
-                new - old,
+                content * scale,
                 rows,
             ))
         })
@@ -330,25 +350,43 @@ pub struct Deberta {
     config: DebertaConfig,
 }
 
-impl ScoreBias for Deberta {
-    fn try_score_bias(&self, queries: Heads, keys: Heads) -> Result<Tensor<4>, PositionError> {
+impl Deberta {
+    /// As [`DebertaConfig::with_tables`], with its own. Only the rows that are used are projected.
+    fn with_own_tables(&self, sides: [Heads; 2], content: f64) -> Result<Tensor<4>, PositionError> {
         let embeddings = dequantized(self.embeddings.val());
-        check_device(queries.0, &embeddings.device())?;
         let DebertaConfig { d_model, heads, .. } = self.config;
         let rows = self.config.rows();
         check_parameter("embeddings", embeddings.dims(), [rows, d_model])?;
-        let table = |name, projection: &Option<Linear>| {
-            let Some(projection) = projection else {
-                return Ok(None);
-            };
-            check_linear(name, projection, [d_model, d_model])?;
-            let projected = projection.forward(embeddings.clone());
-            let by_head = projected.reshape([rows, heads, d_model / heads]);
-            Ok(Some(by_head.swap_dims(0, 1)))
-        };
-        let (of_keys, of_queries) = (table("key", &self.key)?, table("query", &self.query)?);
-        self.config
-            .score_bias_with(of_keys, of_queries, queries, keys)
+        let projections = [("key", &self.key), ("query", &self.query)];
+        for (name, projection) in projections {
+            if let Some(projection) = projection {
+                check_linear(name, projection, [d_model, d_model])?;
+            }
+        }
+        let device = embeddings.device();
+        self.config.with_tables(sides, &device, content, |used| {
+            let embeddings = embeddings.narrow(0, used.start, used.len());
+            projections.map(|(_, projection)| {
+                let projected = projection.as_ref()?.forward(embeddings.clone());
+                let by_head = projected.reshape([used.len(), heads, d_model / heads]);
+                Some(by_head.swap_dims(0, 1))
+            })
+        })
+    }
+}
+
+impl ScoreBias for Deberta {
+    fn try_score_bias(&self, queries: Heads, keys: Heads) -> Result<Tensor<4>, PositionError> {
+        self.with_own_tables([queries, keys], self.config.factor() - 1.0)
+    }
+
+    fn try_scaled_score_bias(
+        &self,
+        queries: Heads,
+        keys: Heads,
+    ) -> Result<(f64, Tensor<4>), PositionError> {
+        let added = self.with_own_tables([queries, keys], 0.0)?;
+        Ok((self.config.factor(), added))
     }
 }
 

@@ -201,6 +201,37 @@ pub trait ScoreBias {
     fn score_bias(&self, queries: Heads, keys: Heads) -> Tensor<4> {
         expect(self.try_score_bias(queries, keys))
     }
+
+    /// As [`try_score_bias`](Self::try_score_bias), for attention that can multiply its own scores by a factor before it adds to
+    /// them. With that a scheme which scales scores otherwise, as DeBERTa and TUPE do, needs no product of all queries with all
+    /// keys of its own. The factor, and what is added:
+    ///
+    /// ```text
+    /// factor · q · k / √d_head + added = q · k / √d_head + score_bias
+    /// ```
+    ///
+    /// Other schemes have the factor 1.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`try_score_bias`](Self::try_score_bias).
+    fn try_scaled_score_bias(
+        &self,
+        queries: Heads,
+        keys: Heads,
+    ) -> Result<(f64, Tensor<4>), PositionError> {
+        Ok((1.0, self.try_score_bias(queries, keys)?))
+    }
+
+    /// The panicking form of [`try_scaled_score_bias`](Self::try_scaled_score_bias).
+    ///
+    /// # Panics
+    ///
+    /// Where [`try_scaled_score_bias`](Self::try_scaled_score_bias) returns an error, with its message.
+    #[track_caller]
+    fn scaled_score_bias(&self, queries: Heads, keys: Heads) -> (f64, Tensor<4>) {
+        expect(self.try_scaled_score_bias(queries, keys))
+    }
 }
 
 /// A scheme that adds to attention weights, after the softmax, as [eRPE](crate::weights::Erpe) does:

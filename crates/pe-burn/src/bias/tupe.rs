@@ -178,21 +178,42 @@ impl Tupe {
             })
         })
     }
-}
 
-impl ScoreBias for Tupe {
-    fn try_score_bias(&self, queries: Heads, keys: Heads) -> Result<Tensor<4>, PositionError> {
-        let d_head = self.config.d_head();
-        let sizes = (Some(self.config.heads), d_head);
+    /// Checks queries and keys, and calls `add` with them and what their positions add, in the type that sums are computed in.
+    fn with_positions(
+        &self,
+        queries: Heads,
+        keys: Heads,
+        add: impl FnOnce(Tensor<4>, Tensor<4>, Tensor<4>) -> Tensor<4>,
+    ) -> Result<Tensor<4>, PositionError> {
+        let sizes = (Some(self.config.heads), self.config.d_head());
         let device = self.positions.weight.lazy_device();
         let spans = [queries, keys].map(|(side, at)| (at, side.dims()[2]));
         score_bias(queries, keys, sizes, &device, |[(q, _), (k, _)]| {
-            let of_positions = self.of_positions(spans[0], spans[1])?;
-            let old = 1.0 / libm::sqrt(d_head as f64);
-            let new = 1.0 / libm::sqrt(2.0 * d_head as f64);
-            let dtype = q.dtype();
-            Ok(q.matmul(k.transpose()) * (new - old) + of_positions.cast(dtype))
+            let of_positions = self.of_positions(spans[0], spans[1])?.cast(q.dtype());
+            Ok(add(q, k, of_positions))
         })
+    }
+}
+
+/// By what the scores of words are multiplied: they are divided by √(2 d_head), not by √d_head.
+const FACTOR: f64 = core::f64::consts::FRAC_1_SQRT_2;
+
+impl ScoreBias for Tupe {
+    fn try_score_bias(&self, queries: Heads, keys: Heads) -> Result<Tensor<4>, PositionError> {
+        let of_words = (FACTOR - 1.0) / libm::sqrt(self.config.d_head() as f64);
+        self.with_positions(queries, keys, |q, k, of_positions| {
+            q.matmul(k.transpose()) * of_words + of_positions
+        })
+    }
+
+    fn try_scaled_score_bias(
+        &self,
+        queries: Heads,
+        keys: Heads,
+    ) -> Result<(f64, Tensor<4>), PositionError> {
+        let of_positions = self.with_positions(queries, keys, |_, _, of_positions| of_positions)?;
+        Ok((FACTOR, of_positions))
     }
 }
 

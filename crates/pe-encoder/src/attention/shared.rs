@@ -3,7 +3,7 @@
 use burn::tensor::{Bool, Tensor};
 use pe_burn::{ForgetGate, HiddenBias, Positional, Positions, Rotate, ScoreBias, Tokens};
 
-use crate::kernels::{self, Kernels};
+use crate::kernels::{self, Added, Kernels};
 use crate::plain::{join_heads, key_mask, later_keys, outside, together};
 
 /// What layers of one kind have in common beside their weights.
@@ -145,13 +145,31 @@ impl<'a> Shared<'a> {
         queries_and_keys: impl FnOnce() -> [Tensor<4>; 2],
         by_states: Option<Tensor<4>>,
     ) -> Option<Tensor<4>> {
+        self.scaled_bias(queries_and_keys, by_states, false).bias
+    }
+
+    /// As [`bias`](Self::bias), for attention that can multiply its scores if `scales`.
+    pub(super) fn scaled_bias(
+        &self,
+        queries_and_keys: impl FnOnce() -> [Tensor<4>; 2],
+        by_states: Option<Tensor<4>>,
+        scales: bool,
+    ) -> Added {
         let by_content = self.score_bias.map(|scheme| {
             let [q, k] = queries_and_keys();
-            let bias = scheme.score_bias((&q, &self.positions), (&k, &self.key_positions));
-            kernels::check_bias(&bias, self.scores, &q.device());
-            bias
+            let (q, k) = ((&q, &self.positions), (&k, &self.key_positions));
+            let (factor, bias) = match scales {
+                true => scheme.scaled_score_bias(q, k),
+                false => (1.0, scheme.score_bias(q, k)),
+            };
+            kernels::check_bias(&bias, self.scores, &q.0.device());
+            (factor, bias)
         });
-        together(together(by_content, self.bias.clone()), by_states)
+        let (factor, by_content) = by_content.unzip();
+        Added {
+            factor: factor.unwrap_or(1.0),
+            bias: together(together(by_content, self.bias.clone()), by_states),
+        }
     }
 
     /// What a layer adds to its scores by the hidden states that it projects, `[batch, seq, d_model]`.

@@ -107,7 +107,7 @@ impl Kernels {
         }
     }
 
-    /// Whether attention takes a bias that is one number for each distance, or for each token.
+    /// Whether attention takes a bias that is one number for each distance, or for each token, and a factor of its scores.
     pub(crate) fn take_strips(self, x: &Tensor<3>) -> bool {
         match self.runner(x) {
             #[cfg(feature = "flex")]
@@ -293,17 +293,30 @@ impl Projection {
     }
 }
 
+/// What is added to scores, and by what these are multiplied before.
+pub(crate) struct Added {
+    /// 1, unless [`Kernels::take_strips`] says that it may be another.
+    pub factor: f64,
+    /// `[1 or batch, heads, seq, seq]`
+    pub bias: Option<Tensor<4>>,
+}
+
 /// As [`plain::attention`]. Where [`Kernels::take_strips`] says so, the bias may be one number for each distance,
 /// `[1, heads, 1, 2 · seq − 1]`, or for each token, `[1 or batch, heads, 1, seq]`, of which a pair adds that of the key less that
 /// of the query.
 pub(crate) fn attention(
     qkv: Tensor<3>,
     mask: Mask<'_>,
-    bias: Option<Tensor<4>>,
+    added: Added,
     heads: usize,
     kernels: Kernels,
 ) -> Tensor<3> {
     let [batch, seq, _] = qkv.dims();
+    let Added { factor, bias } = added;
+    assert!(
+        factor == 1.0 || kernels.take_strips(&qkv),
+        "scores times {factor}, where no kernel multiplies them"
+    );
     if let Some(bias) = &bias {
         let shape = match bias.dims() {
             [_, _, 1, numbers] if kernels.take_strips(&qkv) => match numbers == seq {
@@ -321,7 +334,7 @@ pub(crate) fn attention(
             cube::attention(qkv, mask, bias, heads)
         }
         #[cfg(feature = "flex")]
-        Runner::Flex => flex::attention(qkv, mask, bias, heads),
+        Runner::Flex => flex::attention(qkv, mask, (factor, bias), heads),
         #[cfg(feature = "tch")]
         Runner::Torch => {
             let bias = with_window(bias, mask.window, [heads, seq, seq], &qkv.device());
@@ -463,7 +476,10 @@ mod tests {
                     causal: true,
                     ..Mask::default()
                 };
-                let said = refused(|| attention(qkv.clone(), mask, bias.clone(), 8, kernels));
+                let said = refused(|| {
+                    let (factor, bias) = (1.0, bias.clone());
+                    attention(qkv.clone(), mask, Added { factor, bias }, 8, kernels)
+                });
                 assert!(said.contains("the shape of the bias"), "{said}");
             }
         }

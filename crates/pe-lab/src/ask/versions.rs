@@ -31,7 +31,9 @@ const BURN: &str = "0.22.1";
 /// 15: on Flex one kernel adds the products of queries and keys with tables of distances (Shaw's, Transformer-XL's, DeBERTa's,
 ///     Inkling's) and makes CoPE's scores, another rounding.
 /// 16: on Flex attention takes the sums of FoX's gates as they are, another rounding, and a weight below e^-50 of the largest is 0.
-const NUMBERS: u32 = 16;
+/// 17: on Flex attention multiplies its scores itself by the factor of DeBERTa's and TUPE's, and CoPE's kernel leaves out keys after those
+///     that a query sees, another rounding.
+const NUMBERS: u32 = 17;
 
 /// A digest of the code that computes the numbers of a trial: sources, data of tasks, and the dependencies that
 /// compute. It also changes with a comment, so that two codes may well give the same numbers.

@@ -2,7 +2,7 @@
 //! embeddings of the positions around each.
 //!
 //! With Burn's operations these are about twenty tensors of queries × keys, each written and read again in the backward pass.
-//! Here the scores of a few queries are in the cache, in the backward pass once more, and sums are taken in `f64`.
+//! Here what belongs to a few queries is in the cache, without keys that none of them sees, and sums are taken in `f64`.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -15,10 +15,19 @@ use burn::tensor::{Bool, Int, Tensor};
 use multiversion::multiversion;
 
 use super::matrix::{Matrix, add_product, in_rows, put_product};
-use super::units::{blocks, for_each, parts_of, summed, units};
+use super::units::{blocks_of, for_each, parts_of, summed, units};
 use super::{filled_by, tensor};
 use crate::backend::autodiff::{Operand, Operation, apply};
 use crate::backend::exp;
+
+/// The number of queries that are computed together: a key that comes after all of them is left out.
+const QUERIES: usize = 32;
+
+/// Up to so many keys the gates are kept for the backward pass, as attention keeps its weights. Beyond, they are computed again.
+const KEPT: usize = 128;
+
+/// How many lines are summed up together. One alone would wait for each of its sums before the next.
+const ABREAST: usize = 4;
 
 /// The products of queries with embeddings at the positions of the keys, which are sums of gates of the scores.
 ///
@@ -40,21 +49,28 @@ pub(crate) fn contextual(
 ) -> Tensor<4> {
     let [batch, heads, queries, d_head] = q.dims();
     let ([_, _, keys, _], [_, positions]) = (k.dims(), embeddings.dims());
-    let hidden = hidden.into_data().iter().collect();
+    let hidden: Vec<bool> = hidden.into_data().iter().collect();
+    let last_seen = |keys: &[bool]| keys.iter().rposition(|is_hidden| !is_hidden);
+    let seen = hidden
+        .chunks(keys)
+        .map(|line| last_seen(line).map_or(1, |last| last + 1));
+    let seen = seen.collect();
     let ends = ends.map(|ends| ends.into_data().iter().collect());
     let operands = [Operand::of(q), Operand::of(k), Operand::of(embeddings)];
     apply(operands, |[q, k, embeddings]: [FlexTensor; 3]| {
-        let kept = Contextual {
+        let mut kept = Contextual {
             shape: [batch, heads, queries, keys],
             d_head,
             positions,
             scale: scale as f32,
             last,
             hidden,
+            seen,
             ends,
             q: in_rows(q),
             k: in_rows(k),
             embeddings: embeddings.to_contiguous(),
+            gates: Vec::new(),
         };
         (kept.bias(), kept)
     })
@@ -71,25 +87,42 @@ struct Contextual {
     scale: f32,
     last: usize,
     hidden: Vec<bool>,
+    /// How many keys there are up to the last one that each query sees, at least 1. Those after them are at position 0.
+    seen: Vec<usize>,
     ends: Option<Vec<u32>>,
     q: FlexTensor,
     k: FlexTensor,
     embeddings: FlexTensor,
+    /// Those of every block, each where its queries begin, if they are kept.
+    gates: Vec<f32>,
 }
 
-/// The scores of some queries of a head, and their products with the embeddings.
-struct Block {
-    scores: Vec<f32>,
+/// Some queries of a head of a sequence.
+struct Block<'a> {
+    /// Which sequence and which head.
+    of: [usize; 2],
+    queries: Range<usize>,
+    /// How many keys each query needs.
+    seen: &'a [usize],
+    /// The largest of these numbers.
+    keys: usize,
+    /// How many positions these keys can have, and one more.
+    width: usize,
+}
+
+/// The products of the queries of a block with the embeddings, and where in a line of them each of its keys is. The blocks of a head
+/// share the memory.
+#[derive(Default)]
+struct Placed {
+    /// `[queries, width]`
     products: Vec<f32>,
-}
-
-/// What belongs to one query of one head and the keys up to the last one that has a gate. Those after it are at position 0, whose
-/// product is the first.
-struct Line<'a> {
-    scores: &'a [f32],
-    products: &'a [f32],
-    hidden: &'a [bool],
-    ends: Option<&'a [u32]>,
+    /// By how much the next product is larger, for each; 0 for the last.
+    steps: Vec<f32>,
+    /// Of a few lines of keys.
+    sums: Vec<f64>,
+    /// The whole position of each key, and what is left of its own: `[queries, keys]`.
+    below: Vec<u32>,
+    rest: Vec<f32>,
 }
 
 impl Contextual {
@@ -98,206 +131,334 @@ impl Contextual {
         batch * heads * queries * (keys + self.positions) * self.d_head
     }
 
-    fn embeddings(&self) -> Matrix<'_> {
+    /// The embeddings of the positions that the keys of a block can have.
+    fn embeddings(&self, width: usize) -> Matrix<'_> {
         let embeddings = self.embeddings.as_slice().expect("contiguous");
-        Matrix::dense(embeddings, self.positions)
+        Matrix::spaced(embeddings, self.d_head, width, self.positions)
     }
 
-    /// The products of some queries of a head of a sequence.
-    fn block(&self, of: [usize; 2], queries: Range<usize>) -> Block {
+    fn blocks(&self, of: [usize; 2]) -> impl Iterator<Item = Block<'_>> {
+        let [_, _, queries, _] = self.shape;
+        // Where all sequences have the same positions there is one set of lines.
+        let seen = &self.seen[of[0] * queries % self.seen.len()..][..queries];
+        blocks_of(QUERIES, queries).map(move |queries| {
+            let seen = &seen[queries.clone()];
+            let keys = *seen.iter().max().expect("a query");
+            Block {
+                of,
+                queries,
+                seen,
+                keys,
+                width: self.positions.min(keys + 2),
+            }
+        })
+    }
+
+    /// Which keys a query of a sequence does not see.
+    fn hidden(&self, sequence: usize, query: usize) -> &[bool] {
+        let [_, _, queries, keys] = self.shape;
+        let first = (sequence * queries + query) * keys % self.hidden.len();
+        &self.hidden[first..][..keys]
+    }
+
+    /// For the keys of a sequence, where it has documents, the key behind the last one that is in the sum of each.
+    fn ends(&self, sequence: usize) -> Option<&[u32]> {
         let [.., keys] = self.shape;
-        let mut scores = vec![0.0; queries.len() * keys];
-        let mut products = vec![0.0; queries.len() * self.positions];
-        let q = Matrix::of_head(&self.q, of).rows(queries);
-        let k = Matrix::of_head(&self.k, of);
-        put_product(&mut scores, keys, 1.0, q, k.t());
-        put_product(&mut products, self.positions, 1.0, q, self.embeddings());
-        Block { scores, products }
+        let ends = self.ends.as_ref()?;
+        Some(&ends[sequence * keys % ends.len()..][..keys])
     }
 
-    /// What belongs to a query of a sequence, which is at `line` of a block.
-    fn line<'a>(
-        &'a self,
-        block: &'a Block,
-        line: usize,
-        sequence: usize,
-        query: usize,
-    ) -> Line<'a> {
-        let ([_, _, queries, keys], positions) = (self.shape, self.positions);
-        // Where all sequences have the same positions there is one set of each.
-        let hidden = (sequence * queries + query) * keys % self.hidden.len();
-        let hidden = &self.hidden[hidden..][..keys];
-        let seen = hidden.iter().rposition(|is_hidden| !is_hidden);
-        let seen = seen.map_or(0, |last| last + 1);
-        let ends = self.ends.as_ref();
-        Line {
-            scores: &block.scores[line * keys..][..seen],
-            products: &block.products[line * positions..][..positions],
-            hidden: &hidden[..seen],
-            ends: ends.map(|ends| &ends[sequence * keys % ends.len()..][..seen]),
+    /// Queries of a block, and keys up to its last one.
+    fn vectors(&self, block: &Block<'_>) -> [Matrix<'_>; 2] {
+        let [q, k] = [&self.q, &self.k].map(|x| Matrix::of_head(x, block.of));
+        [q.rows(block.queries.clone()), k.rows(0..block.keys)]
+    }
+
+    /// The gates of a block, in memory that it has for them.
+    fn open(&self, block: &Block<'_>, gates: &mut [f32]) {
+        let [q, k] = self.vectors(block);
+        put_product(gates, block.keys, self.scale, q, k.t());
+        let lines = gates.chunks_exact_mut(block.keys).zip(block.seen);
+        for ((line, seen), query) in lines.zip(block.queries.clone()) {
+            let (line, after) = line.split_at_mut(*seen);
+            open(line, &self.hidden(block.of[0], query)[..*seen]);
+            after.fill(0.0);
         }
     }
 
-    fn bias(&self) -> FlexTensor {
-        let [batch, heads, ..] = self.shape;
-        let write = |out: &mut [MaybeUninit<f32>]| {
-            let units = units([batch, heads], [out]);
-            for_each(units, self.multiplications(), |unit| {
-                let [out] = &mut unit.memory;
-                self.write_to(out, unit.of);
+    /// Where the keys of a block are by its gates.
+    fn place(&self, block: &Block<'_>, gates: &[f32], placed: &mut Placed) {
+        let Block { keys, width, .. } = *block;
+        let Placed {
+            products,
+            steps,
+            sums,
+            below,
+            rest,
+        } = placed;
+        let [q, _] = self.vectors(block);
+        for memory in [&mut *products, steps] {
+            memory.resize(block.queries.len() * width, 0.0);
+        }
+        put_product(products, width, 1.0, q, self.embeddings(width));
+        let lines = products.chunks_exact(width);
+        for (steps, products) in steps.chunks_exact_mut(width).zip(lines) {
+            for at in 0..width - 1 {
+                steps[at] = products[at + 1] - products[at];
+            }
+            steps[width - 1] = 0.0;
+        }
+        below.resize(gates.len(), 0);
+        rest.resize(gates.len(), 0.0);
+        sums.resize(ABREAST * keys, 0.0);
+        let ends = self.ends(block.of[0]);
+        for (first, seen) in block.abreast() {
+            let starts = |key| is_last(ends, key);
+            let most = *seen.iter().max().expect("a query");
+            let lines = &gates[first * keys..][..seen.len() * keys];
+            cumulate(keys, (0..most).rev(), starts, lines, |at, sum| {
+                sums[at] = sum
             });
-        };
-        // SAFETY: the units are all of the memory, and each is written.
-        unsafe { filled_by(self.shape, write) }
-    }
-
-    /// Writes the bias of a head of a sequence, every element.
-    fn write_to(&self, out: &mut [MaybeUninit<f32>], of: [usize; 2]) {
-        let [_, _, queries, keys] = self.shape;
-        let mut gates = Gates::of(keys);
-        for tokens in blocks(queries) {
-            let block = self.block(of, tokens.clone());
-            for (line, query) in tokens.enumerate() {
-                let line = self.line(&block, line, of[0], query);
-                let (out, after) = out[query * keys..][..keys].split_at_mut(line.scores.len());
-                after.fill(MaybeUninit::new(line.products[0]));
-                gates.open(&line, self.scale);
-                line.positions(&gates, self.last, |key, [below, above], part| {
-                    out[key].write(below.1 + (above.1 - below.1) * part);
-                });
+            for (line, seen) in seen.iter().enumerate() {
+                let (sums, at) = (&sums[line * keys..][..*seen], (first + line) * keys);
+                let (below, rest) = (&mut below[at..][..*seen], &mut rest[at..][..*seen]);
+                divide(sums, self.last as f64, below, rest);
             }
         }
     }
 
-    /// Adds the gradients of a head of a sequence to those of its queries and keys and of the embeddings.
+    fn bias(&mut self) -> FlexTensor {
+        let [batch, heads, _, keys] = self.shape;
+        let kept = match keys <= KEPT {
+            true => self.shape.iter().product(),
+            false => 0,
+        };
+        let mut gates = Vec::with_capacity(kept);
+        let room = &mut gates.spare_capacity_mut()[..kept];
+        let write = |out: &mut [MaybeUninit<f32>]| {
+            let units = units([batch, heads], [out, room]);
+            for_each(units, self.multiplications(), |unit| {
+                let [out, gates] = &mut unit.memory;
+                gates.fill(MaybeUninit::new(0.0));
+                // SAFETY: all of it is initialized.
+                let gates = unsafe { gates.assume_init_mut() };
+                self.write_to(out, gates, unit.of);
+            });
+        };
+        // SAFETY: the units are all of the memory, and each is written.
+        let bias = unsafe { filled_by(self.shape, write) };
+        // SAFETY: the units are all of this memory too.
+        unsafe { gates.set_len(kept) };
+        self.gates = gates;
+        bias
+    }
+
+    /// Writes the bias of a head of a sequence, every element, and its gates, if there is memory to keep them in.
+    fn write_to(&self, out: &mut [MaybeUninit<f32>], kept: &mut [f32], of: [usize; 2]) {
+        let [.., all_keys] = self.shape;
+        let (mut own, mut placed) = (Vec::new(), Placed::default());
+        for block in self.blocks(of) {
+            let Block { keys, width, .. } = block;
+            let (first, count) = (block.queries.start * all_keys, block.queries.len() * keys);
+            let gates = match kept.is_empty() {
+                true => {
+                    own.resize(count, 0.0);
+                    &mut own[..]
+                }
+                false => &mut kept[first..][..count],
+            };
+            self.open(&block, gates);
+            self.place(&block, gates, &mut placed);
+            for (line, (query, seen)) in block.queries.zip(block.seen).enumerate() {
+                let (out, after) = out[query * all_keys..][..all_keys].split_at_mut(*seen);
+                let [products, steps] =
+                    [&placed.products, &placed.steps].map(|all| &all[line * width..][..width]);
+                let below = &placed.below[line * keys..][..*seen];
+                let rest = &placed.rest[line * keys..][..*seen];
+                after.fill(MaybeUninit::new(products[0]));
+                for key in 0..*seen {
+                    let below = below[key] as usize;
+                    out[key].write(products[below] + steps[below] * rest[key]);
+                }
+            }
+        }
+    }
+
+    /// Adds the gradients of a head of a sequence to those of its queries and keys and of the embeddings, which are here
+    /// `[positions, d_head]`.
     fn add_gradients(
         &self,
         gradient: &[f32],
         of: [usize; 2],
         [of_q, of_k]: &mut [&mut [f32]; 2],
+        embeddings: &[f32],
         of_embeddings: &mut [f32],
     ) {
-        let ([_, _, queries, keys], d_head) = (self.shape, self.d_head);
-        let mut gates = Gates::of(keys);
-        for tokens in blocks(queries) {
-            let block = self.block(of, tokens.clone());
-            let mut of_scores = vec![0.0; block.scores.len()];
-            let mut of_products = vec![0.0; block.products.len()];
-            for (line, query) in tokens.clone().enumerate() {
-                let gradient = &gradient[query * keys..][..keys];
+        let ([_, heads, queries, all_keys], d_head) = (self.shape, self.d_head);
+        let (mut own, mut placed) = (Vec::new(), Placed::default());
+        let (mut of_scores, mut of_products, mut sums) = (Vec::new(), Vec::new(), Vec::new());
+        for block in self.blocks(of) {
+            let Block { keys, width, .. } = block;
+            let count = block.queries.len() * keys;
+            let gates = match self.gates.is_empty() {
+                true => {
+                    own.resize(count, 0.0);
+                    self.open(&block, &mut own);
+                    &own[..]
+                }
+                false => {
+                    let line = (of[0] * heads + of[1]) * queries + block.queries.start;
+                    &self.gates[line * all_keys..][..count]
+                }
+            };
+            self.place(&block, gates, &mut placed);
+            of_scores.resize(count, 0.0);
+            of_products.resize(block.queries.len() * width, 0.0);
+            sums.resize(width, [0.0; 2]);
+            for (line, (query, seen)) in block.queries.clone().zip(block.seen).enumerate() {
+                let (gradient, after) = gradient[query * all_keys..][..all_keys].split_at(*seen);
+                let of_products = &mut of_products[line * width..][..width];
+                let steps = &placed.steps[line * width..][..width];
+                let below = &placed.below[line * keys..][..*seen];
+                let rest = &placed.rest[line * keys..][..*seen];
                 let of_scores = &mut of_scores[line * keys..][..keys];
-                let of_products = &mut of_products[line * self.positions..][..self.positions];
-                let line = self.line(&block, line, of[0], query);
-                gates.open(&line, self.scale);
-                line.gradients(&gates, self.last, gradient, [of_scores, of_products]);
+                of_scores[*seen..].fill(0.0);
+                sums.fill([0.0; 2]);
+                for key in 0..*seen {
+                    let (below, gradient) = (below[key] as usize, gradient[key]);
+                    let [of_both, of_rest] = &mut sums[below];
+                    *of_both += gradient;
+                    *of_rest += rest[key] * gradient;
+                    of_scores[key] = steps[below] * gradient;
+                }
+                // A key has 1 − rest of the product below it and the rest of the next one. At the last there is no rest.
+                let mut from_below = 0.0;
+                for (sum, [of_both, of_rest]) in of_products.iter_mut().zip(&sums) {
+                    *sum = of_both - of_rest + from_below;
+                    from_below = *of_rest;
+                }
+                of_products[0] += after.iter().sum::<f32>();
             }
+            self.close(&block, gates, &mut of_scores);
             let of_scores = Matrix::dense(&of_scores, keys);
-            let of_products = Matrix::dense(&of_products, self.positions);
-            let q = Matrix::of_head(&self.q, of).rows(tokens.clone());
-            let of_q = &mut of_q[tokens.start * d_head..tokens.end * d_head];
-            let k = Matrix::of_head(&self.k, of);
+            let of_products = Matrix::dense(&of_products, width);
+            let [q, k] = self.vectors(&block);
+            let of_q = &mut of_q[block.queries.start * d_head..block.queries.end * d_head];
             put_product(of_q, d_head, 1.0, of_scores, k);
-            add_product(of_q, of_products, self.embeddings().t());
-            add_product(of_k, of_scores.t(), q);
-            add_product(of_embeddings, q.t(), of_products);
-        }
-    }
-}
-
-/// The gates of a line, in memory that the lines of a piece share.
-struct Gates {
-    values: Vec<f32>,
-    /// How much each changes with its score.
-    slopes: Vec<f32>,
-}
-
-impl Gates {
-    fn of(keys: usize) -> Self {
-        let [values, slopes] = [(); 2].map(|()| vec![0.0; keys]);
-        Self { values, slopes }
-    }
-
-    fn open(&mut self, line: &Line<'_>, scale: f32) {
-        let Self { values, slopes } = self;
-        let keys = line.scores.len();
-        let (values, slopes) = (&mut values[..keys], &mut slopes[..keys]);
-        open(line.scores, line.hidden, scale, values, slopes);
-    }
-}
-
-impl Line<'_> {
-    /// Calls `each` with every key, the last one first, the products at the whole positions around its own, each with its
-    /// index, and how far it is from the first of them to the second.
-    fn positions(
-        &self,
-        gates: &Gates,
-        last: usize,
-        mut each: impl FnMut(usize, [(usize, f32); 2], f32),
-    ) {
-        let mut sum = 0.0_f64;
-        let gates = &gates.values[..self.scores.len()];
-        for (key, gate) in gates.iter().enumerate().rev() {
-            if self.is_last(key) {
-                sum = 0.0;
-            }
-            sum += f64::from(*gate);
-            // Not `min`, which would lose NaN.
-            let position = if sum > last as f64 { last as f64 } else { sum };
-            let below = position as usize;
-            let at = |position: usize| (position, self.products[position]);
-            let around = [at(below), at((below + 1).min(last))];
-            each(key, around, (position - below as f64) as f32);
+            add_product(
+                of_q,
+                of_products,
+                Matrix::dense(&embeddings[..width * d_head], d_head),
+            );
+            add_product(&mut of_k[..keys * d_head], of_scores.t(), q);
+            add_product(&mut of_embeddings[..width * d_head], of_products.t(), q);
         }
     }
 
-    /// Adds to the gradients of the products, and writes those of the scores, which are 0 where there is no gate.
-    ///
-    /// A gate counts for its own key and for those before it that have it in their sums.
-    fn gradients(
-        &self,
-        gates: &Gates,
-        last: usize,
-        gradient: &[f32],
-        [of_scores, of_products]: [&mut [f32]; 2],
-    ) {
-        let of_scores = &mut of_scores[..self.scores.len()];
-        of_products[0] += gradient[self.scores.len()..].iter().sum::<f32>();
-        self.positions(gates, last, |key, [below, above], part| {
-            let gradient = gradient[key];
-            of_products[below.0] += (1.0 - part) * gradient;
-            of_products[above.0] += part * gradient;
-            of_scores[key] = (above.1 - below.1) * gradient;
-        });
-        let mut sum = 0.0_f64;
-        for (key, of_score) in of_scores.iter_mut().enumerate() {
-            sum += f64::from(*of_score);
-            *of_score = sum as f32 * gates.slopes[key];
-            if self.is_last(key) {
-                sum = 0.0;
+    /// Makes of the gradients of the positions of a block those of its scores. A gate counts for its own key and for those before
+    /// it that have it in their sums.
+    fn close(&self, block: &Block<'_>, gates: &[f32], gradients: &mut [f32]) {
+        let keys = block.keys;
+        let ends = self.ends(block.of[0]);
+        let mut sums = vec![0.0; ABREAST * keys];
+        for (first, seen) in block.abreast() {
+            let starts = |key| key > 0 && is_last(ends, key - 1);
+            let most = *seen.iter().max().expect("a query");
+            let lines = first * keys..(first + seen.len()) * keys;
+            let (gradients, gates) = (&mut gradients[lines.clone()], &gates[lines]);
+            cumulate(keys, 0..most, starts, gradients, |at, sum| sums[at] = sum);
+            for (line, seen) in seen.iter().enumerate() {
+                for at in line * keys..line * keys + seen {
+                    let gate = gates[at];
+                    // The slope of σ is σ (1 − σ).
+                    gradients[at] = sums[at] as f32 * (gate * (1.0 - gate) * self.scale);
+                }
             }
         }
     }
+}
 
-    /// Whether no sum goes from this key on to the next.
-    fn is_last(&self, key: usize) -> bool {
-        self.ends.is_some_and(|ends| ends[key] as usize == key + 1)
+impl<'a> Block<'a> {
+    /// The queries whose lines are summed up together: the first, counted from that of the block, and how many keys each needs.
+    fn abreast(&self) -> impl Iterator<Item = (usize, &'a [usize])> {
+        let firsts = (0..self.seen.len()).step_by(ABREAST);
+        firsts.zip(self.seen.chunks(ABREAST))
     }
 }
 
-/// The gates `σ(scale · score)`, 0 for a key that is hidden, and how much each changes with its score.
+/// Whether no sum goes from this key on to the next.
+fn is_last(ends: Option<&[u32]>, key: usize) -> bool {
+    ends.is_some_and(|ends| ends[key] as usize == key + 1)
+}
+
+/// Calls `put` with every place in some lines of `keys` numbers and the sum of the numbers of its line up to it, in the order of
+/// `order`. Sums start again at some keys.
+fn cumulate(
+    keys: usize,
+    order: impl Iterator<Item = usize> + Clone,
+    starts: impl Fn(usize) -> bool,
+    lines: &[f32],
+    mut put: impl FnMut(usize, f64),
+) {
+    if lines.len() == ABREAST * keys {
+        return sum_up::<ABREAST>(keys, order, starts, lines, put);
+    }
+    for (line, numbers) in lines.chunks(keys).enumerate() {
+        let put = |at, sum| put(line * keys + at, sum);
+        sum_up::<1>(keys, order.clone(), &starts, numbers, put);
+    }
+}
+
+#[inline(always)]
+fn sum_up<const N: usize>(
+    keys: usize,
+    order: impl Iterator<Item = usize>,
+    starts: impl Fn(usize) -> bool,
+    lines: &[f32],
+    mut put: impl FnMut(usize, f64),
+) {
+    let mut sums = [0.0_f64; N];
+    for key in order {
+        if starts(key) {
+            sums = [0.0; N];
+        }
+        for line in 0..N {
+            let at = line * keys + key;
+            sums[line] += f64::from(lines[at]);
+            put(at, sums[line]);
+        }
+    }
+}
+
+/// Divides positions, none of them above `last`, into whole ones and what is left.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-fn open(scores: &[f32], hidden: &[bool], scale: f32, gates: &mut [f32], slopes: &mut [f32]) {
-    let keys = scores.len();
-    let (hidden, gates, slopes) = (&hidden[..keys], &mut gates[..keys], &mut slopes[..keys]);
-    for key in 0..keys {
-        let score = scale * scores[key];
+fn divide(sums: &[f64], last: f64, below: &mut [u32], rest: &mut [f32]) {
+    // Adding 1.5 · 2^52 rounds to an integer, which is then in the low bits of the sum. A cast takes three times as long.
+    const ROUND: f64 = 6_755_399_441_055_744.0;
+    let (below, rest) = (&mut below[..sums.len()], &mut rest[..sums.len()]);
+    for at in 0..sums.len() {
+        // Not `min`, which would lose NaN.
+        let position = if sums[at] > last { last } else { sums[at] };
+        let number = if position >= 0.0 { position } else { 0.0 };
+        let rounded = number + ROUND;
+        let is_above = rounded - ROUND > number;
+        below[at] = (rounded.to_bits() as u32).wrapping_sub(u32::from(is_above));
+        let whole = rounded - ROUND - if is_above { 1.0 } else { 0.0 };
+        rest[at] = (position - whole) as f32;
+    }
+}
+
+/// Makes of scores their gates `σ(score)`, which are 0 for a key that is hidden.
+#[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
+fn open(scores: &mut [f32], hidden: &[bool]) {
+    let hidden = &hidden[..scores.len()];
+    for key in 0..hidden.len() {
+        let score = scores[key];
         // Of −|x|, so that nothing overflows: σ(x) = 1 / (1 + e^−x) = e^x / (1 + e^x).
         let small = exp(-score.abs());
         let large = 1.0 / (1.0 + small);
         let gate = if score < 0.0 { small * large } else { large };
-        gates[key] = if hidden[key] { 0.0 } else { gate };
-        let slope = small * large * large * scale;
-        slopes[key] = if hidden[key] { 0.0 } else { slope };
+        scores[key] = if hidden[key] { 0.0 } else { gate };
     }
 }
 
@@ -308,6 +469,8 @@ impl Operation<Flex, 3> for Contextual {
         let ([batch, heads, queries, keys], d_head) = (self.shape, self.d_head);
         let mut of_q = vec![0.0_f32; batch * heads * queries * d_head];
         let mut of_k = vec![0.0_f32; batch * heads * keys * d_head];
+        let embeddings = self.embeddings.transpose(0, 1).to_contiguous();
+        let embeddings = embeddings.as_slice::<f32>().expect("contiguous");
         let units = units([batch, heads], [&mut of_q[..], &mut of_k[..]]);
         let len = [d_head * self.positions];
         let parts = parts_of(
@@ -317,10 +480,12 @@ impl Operation<Flex, 3> for Contextual {
             |unit, [of_embeddings]| {
                 let first = (unit.of[0] * heads + unit.of[1]) * queries * keys;
                 let gradient = &gradient[first..][..queries * keys];
-                self.add_gradients(gradient, unit.of, &mut unit.memory, of_embeddings);
+                let memory = &mut unit.memory;
+                self.add_gradients(gradient, unit.of, memory, embeddings, of_embeddings);
             },
         );
-        let of_embeddings = tensor(summed(&parts, 0, 1), [d_head, self.positions]);
+        let of_embeddings = tensor(summed(&parts, 0, 1), [self.positions, d_head]);
+        let of_embeddings = of_embeddings.transpose(0, 1).to_contiguous();
         let of_q = tensor(of_q, [batch, heads, queries, d_head]);
         let of_k = tensor(of_k, [batch, heads, keys, d_head]);
         [of_q, of_k, of_embeddings]

@@ -8,7 +8,7 @@ use core::ops::Range;
 use crate::backend::threads;
 
 /// The number of tokens whose products are in the cache together.
-pub(super) const BLOCK: usize = 64;
+pub(super) const BLOCK: usize = 32;
 
 /// Up to so many multiplications one thread is faster than several.
 const SMALL: usize = 1 << 20;
@@ -18,8 +18,13 @@ const PARTS: usize = 16;
 
 /// The blocks of so many tokens.
 pub(super) fn blocks(tokens: usize) -> impl Iterator<Item = Range<usize>> {
-    let firsts = (0..tokens).step_by(BLOCK);
-    firsts.map(move |first| first..(first + BLOCK).min(tokens))
+    blocks_of(BLOCK, tokens)
+}
+
+/// The blocks of `len` tokens each, but for the last one.
+pub(super) fn blocks_of(len: usize, tokens: usize) -> impl Iterator<Item = Range<usize>> {
+    let firsts = (0..tokens).step_by(len);
+    firsts.map(move |first| first..(first + len).min(tokens))
 }
 
 /// A head of a sequence, with its part of some memory.

@@ -35,12 +35,12 @@ use parts::{BiasParts, Parts, Sees, Sizes};
 const WHOLE: usize = 128;
 
 /// As [`plain::attention`](crate::plain::attention), except that a token without a token to attend to gets 0, and so does a weight
-/// below e^-50 of the largest. The bias may also be one number for each distance, `[1, heads, 1, 2 · seq − 1]`, or for each token,
+/// below e^-50 of the largest. The scores are multiplied by a factor before the bias is added. The bias may also be one number for each distance, `[1, heads, 1, 2 · seq − 1]`, or for each token,
 /// `[1 or batch, heads, 1, seq]`, of which a pair adds that of the key less that of the query.
 pub fn attention(
     qkv: Tensor<3>,
     mask: Mask<'_>,
-    bias: Option<Tensor<4>>,
+    (factor, bias): (f64, Option<Tensor<4>>),
     heads: usize,
 ) -> Tensor<3> {
     let [batch, seq, width] = qkv.dims();
@@ -48,7 +48,7 @@ pub fn attention(
         causal: mask.causal,
         window: mask.window,
     };
-    let sizes = Sizes::new(seq, width, heads, sees);
+    let sizes = Sizes::new(seq, width, heads, sees).scaled(factor);
     let padding = mask.padding.map(|padding| {
         let padding = padding.clone().without_autodiff();
         let padding = padding.try_into_primitive::<Flex>();
@@ -195,6 +195,16 @@ mod tests {
 
     const D_MODEL: usize = 24;
     const HEADS: usize = 3;
+
+    /// With the scores of every scheme that does not scale them.
+    fn attention(
+        qkv: Tensor<3>,
+        mask: Mask<'_>,
+        bias: Option<Tensor<4>>,
+        heads: usize,
+    ) -> Tensor<3> {
+        super::attention(qkv, mask, (1.0, bias), heads)
+    }
 
     #[test]
     fn output_and_gradients_are_those_of_burns_operations() {

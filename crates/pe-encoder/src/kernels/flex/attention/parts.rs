@@ -12,6 +12,8 @@ pub struct Sizes {
     pub d_model: usize,
     pub heads: usize,
     pub sees: Sees,
+    /// By what the products of queries and keys are multiplied.
+    pub scale: f32,
 }
 
 /// Which keys a query attends to, by their places in the row.
@@ -54,20 +56,24 @@ impl Sizes {
             width.is_multiple_of(3 * heads),
             "queries, keys and values of {heads} heads are {width} columns together, which is no multiple of 3 · {heads}"
         );
+        let d_model = width / 3;
         Self {
             seq,
-            d_model: width / 3,
+            d_model,
             heads,
             sees,
+            scale: 1.0 / ((d_model / heads) as f32).sqrt(),
         }
+    }
+
+    /// With scores that are multiplied by a factor.
+    pub fn scaled(self, factor: f64) -> Self {
+        let scale = self.scale * factor as f32;
+        Self { scale, ..self }
     }
 
     pub fn d_head(self) -> usize {
         self.d_model / self.heads
-    }
-
-    pub fn scale(self) -> f32 {
-        1.0 / (self.d_head() as f32).sqrt()
     }
 
     /// The number of distances between two tokens.

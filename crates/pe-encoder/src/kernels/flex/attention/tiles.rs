@@ -46,7 +46,7 @@ impl<'a> Head<'a> {
     /// Writes the products of the queries of a block with the keys.
     fn scores(self, scores: &mut [f32], queries: &Range<usize>, keys: &Range<usize>, sizes: Sizes) {
         let (q, k) = (self.q.rows(queries.clone()), self.k.rows(keys.clone()));
-        put_product(scores, keys.len(), sizes.scale(), q, k.t());
+        put_product(scores, keys.len(), sizes.scale, q, k.t());
     }
 }
 
@@ -142,7 +142,7 @@ fn head_backward(
 ) {
     let Sizes { seq, d_model, .. } = sizes;
     let from = head * sizes.d_head();
-    let (width, scale) = (3 * d_model, sizes.scale());
+    let (width, scale) = (3 * d_model, sizes.scale);
     let dout = Matrix::spaced(&dout[from..], seq, sizes.d_head(), d_model);
     for (queries, keys) in tiles(sizes) {
         let [weights, gradients] = rooms

@@ -18,7 +18,7 @@ pub fn forward(inputs: Parts<'_>) -> [Vec<f32>; 2] {
             .for_each(|(row, (out, weights))| {
                 for (head, weights) in weights.chunks_exact_mut(seq * seq).enumerate() {
                     let of = inputs.head(row, head);
-                    set_product(weights, seq, sizes.scale(), of.q, of.k.t());
+                    set_product(weights, seq, sizes.scale, of.q, of.k.t());
                     // SAFETY: the product has initialized all of it: seq rows of q times as many of k.
                     let weights = unsafe { weights.assume_init_mut() };
                     let rows = Rows {
@@ -136,7 +136,7 @@ fn head_backward(
     softmax_backward(dscores, weights, seq);
     let dscores = Matrix::dense(dscores, seq);
     let weights = Matrix::dense(weights, seq);
-    let scale = sizes.scale();
+    let scale = sizes.scale;
     let products = [
         (scale, dscores, of.k),
         (scale, dscores.t(), of.q),
