@@ -246,15 +246,21 @@ impl Attention {
         });
         let by_states = together(of_gate, shared.by_hidden_states(self.layer, states));
         let qkv = self.projected(x);
-        let y = if self.drops(&qkv) || shared.changes_width() {
+        let is_wide = shared.changes_width();
+        let y = if self.drops(&qkv) || is_wide && !self.kernels.take_all_forms(&qkv) {
             let [q, k, v] = self.queries_keys_values(qkv, shared);
             let padding = shared.padding.map(key_mask);
             self.weighted_values(q, [k, v], shared, by_states, padding)
         } else {
-            let qkv = self.rotate_packed(qkv, shared);
-            let projection = Projection::new(qkv, self.heads, self.kernels);
+            let projection = match is_wide {
+                true => Projection::of_parts(self.queries_keys_values(qkv, shared)),
+                false => {
+                    let qkv = self.rotate_packed(qkv, shared);
+                    Projection::new(qkv, self.heads, self.kernels)
+                }
+            };
             let queries_and_keys = || [0, 1].map(|which| projection.part(which));
-            let scales = self.kernels.take_strips(&projection.qkv);
+            let scales = self.kernels.take_all_forms(&projection.qkv);
             let added_to_scores = shared.scaled_bias(queries_and_keys, by_states, scales);
             let mask = Mask {
                 padding: shared.padding,
@@ -262,13 +268,7 @@ impl Attention {
                 window: self.window,
             };
             let added = shared.after_softmax(|| projection.part(2));
-            let y = kernels::attention(
-                projection.qkv,
-                mask,
-                added_to_scores,
-                self.heads,
-                self.kernels,
-            );
+            let y = kernels::attention(projection, mask, added_to_scores, self.kernels);
             plus(y, added)
         };
         Part::Last(y, &self.output)
@@ -394,8 +394,8 @@ impl Attention {
         self.dropout.prob > 0.0 && x.device().is_autodiff()
     }
 
-    /// Attention by Burn's operations, with what the kernels cannot do: dropout, and queries and keys of another width
-    /// than the values. The queries are those of the last keys.
+    /// Attention by Burn's operations, with what kernels cannot do: dropout, and, except on Flex, queries and keys of another
+    /// width than the values. The queries are those of the last keys.
     fn weighted_values(
         &self,
         q: Tensor<4>,

@@ -65,9 +65,7 @@ impl<'a> Shared<'a> {
         }
         let by_content = scheme.as_score_bias().is_some() || scheme.as_hidden_bias().is_some();
         let dropped = form.dropout && x.device().is_autodiff();
-        let width = scheme.as_rotate().map(|scheme| scheme.width(form.d_head));
-        let by_kernel = !dropped && width.is_none_or(|width| width == form.d_head);
-        let strips = !by_content && by_kernel && form.kernels.take_strips(x);
+        let strips = !by_content && !dropped && form.kernels.take_all_forms(x);
         let by_distance = strips && scheme.as_forget_gate().is_none();
         Self {
             padding,
@@ -128,7 +126,7 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// Whether the scheme makes queries and keys of another width, which leaves the kernels and projections in one.
+    /// Whether the scheme makes queries and keys of another width, which most kernels do not take.
     pub(super) fn changes_width(&self) -> bool {
         self.width != self.d_head
     }

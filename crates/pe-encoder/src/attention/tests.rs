@@ -4,7 +4,7 @@ use burn::nn::attention::{MhaInput, MultiHeadAttention, MultiHeadAttentionConfig
 use burn::tensor::Distribution;
 use pe_burn::{PositionalConfig, PositionalScheme};
 
-use crate::testing::{difference, refused, values};
+use crate::testing::{difference, gradients_of, padding_of_rows, random, refused, values};
 
 const D_MODEL: usize = 24;
 const HEADS: usize = 3;
@@ -97,6 +97,50 @@ fn what_is_added_to_weights_leaves_padding_and_later_keys_out() {
         let of = |scheme| attention.forward(x.clone(), Some(&padding), scheme, &at);
         let apart = difference(&values(of(&none) + sums * 0.3), &values(of(&erpe)));
         assert!(apart < 2e-6, "causal {causal}, {kernels:?}: {apart}");
+    }
+}
+
+/// PoPE makes two columns of each. In one piece and in blocks, with all masks, with ALiBi's strip of distances and without.
+#[test]
+fn the_kernel_takes_queries_and_keys_that_are_wider_than_values() {
+    struct Both(PositionalScheme, PositionalScheme);
+    impl Positional for Both {
+        fn as_rotate(&self) -> Option<&dyn pe_burn::Rotate> {
+            self.0.as_rotate()
+        }
+        fn as_bias(&self) -> Option<&dyn pe_burn::Bias> {
+            self.1.as_bias()
+        }
+    }
+    let device = Device::flex().autodiff();
+    for (seq, causal, window, bias) in [
+        (1, false, None, "none"),
+        (9, false, None, "alibi"),
+        (9, true, Some(4), "none"),
+        (150, true, None, "alibi"),
+        (150, false, Some(70), "none"),
+    ] {
+        let scheme = Both(scheme("pope", &device), scheme(bias, &device));
+        let config = AttentionConfig::new(D_MODEL, HEADS).with_causal(causal);
+        let attention = config.with_window(window).init(&device);
+        let x: Tensor<3> = random([2, seq, D_MODEL], &device);
+        // A token in a window of nothing but padding has no output that means something.
+        let padding = padding_of_rows([2, seq], &device);
+        let padding = window.is_none().then_some(&padding);
+        let run = |kernels| {
+            let (attention, x) = (attention.clone().with_kernels(kernels), x.clone());
+            let x = x.require_grad();
+            let y = attention.forward(x.clone(), padding, &scheme, &Positions::default());
+            let gradients = gradients_of(y.clone());
+            let of_weight = attention.qkv.weight.grad(&gradients).unwrap();
+            let of_x = values(x.grad(&gradients).unwrap());
+            [values(y), of_x, values(of_weight)]
+        };
+        let (with, without) = (run(Kernels::Auto), run(Kernels::Off));
+        for (with, without) in with.iter().zip(&without) {
+            let apart = difference(without, with);
+            assert!(apart < 2e-6, "{seq} tokens: {apart}");
+        }
     }
 }
 

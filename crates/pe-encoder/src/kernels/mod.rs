@@ -107,8 +107,9 @@ impl Kernels {
         }
     }
 
-    /// Whether attention takes a bias that is one number for each distance, or for each token, and a factor of its scores.
-    pub(crate) fn take_strips(self, x: &Tensor<3>) -> bool {
+    /// Whether attention takes all that a scheme may bring: a bias that is one number for each distance, or for each token, a factor of
+    /// its scores, and queries and keys that are wider than the values.
+    pub(crate) fn take_all_forms(self, x: &Tensor<3>) -> bool {
         match self.runner(x) {
             #[cfg(feature = "flex")]
             Runner::Flex => true,
@@ -256,70 +257,94 @@ pub(crate) fn feed_forward<'a>(
     }
 }
 
-/// Queries, keys and values as one projection writes them, for [`attention`], and parts of it for a scheme. The gradient of a part
-/// comes to the projection with that of the attention.
+/// Queries, keys and values as one projection writes them, for [`attention`], and parts of it for a scheme.
 pub(crate) struct Projection {
     pub qkv: Tensor<3>,
-    heads: usize,
+    /// The number of heads, and the width of the values of each.
+    heads: [usize; 2],
+    parts: Parts,
+}
+
+enum Parts {
+    /// They are copied when a scheme asks for them.
+    Copies,
+    /// Views of the projection. Their gradients come to it with that of the attention.
     #[cfg(feature = "flex")]
-    views: Option<flex::Views>,
+    Views(flex::Views),
+    /// What it was made of.
+    Given([Tensor<4>; 3]),
 }
 
 impl Projection {
+    /// Of queries, keys and values that are equally wide.
     pub fn new(qkv: Tensor<3>, heads: usize, kernels: Kernels) -> Self {
-        match kernels.runner(&qkv) {
+        let d_head = qkv.dims()[2] / 3 / heads;
+        let (qkv, parts) = match kernels.runner(&qkv) {
             #[cfg(feature = "flex")]
             Runner::Flex => {
                 let (qkv, views) = flex::viewed(qkv);
-                let views = Some(views);
-                Self { qkv, heads, views }
+                (qkv, Parts::Views(views))
             }
-            _ => Self {
-                qkv,
-                heads,
-                #[cfg(feature = "flex")]
-                views: None,
-            },
+            _ => (qkv, Parts::Copies),
+        };
+        let heads = [heads, d_head];
+        Self { qkv, heads, parts }
+    }
+
+    /// Of queries and keys that may be wider than the values, `[batch, heads, seq, width]` each, for kernels that
+    /// [take them](Kernels::take_all_forms).
+    pub fn of_parts(parts: [Tensor<4>; 3]) -> Self {
+        let [_, heads, _, d_head] = parts[2].dims();
+        Self {
+            qkv: Tensor::cat(parts.clone().map(plain::join_heads).into(), 2),
+            heads: [heads, d_head],
+            parts: Parts::Given(parts),
         }
     }
 
     /// The queries (0), keys (1) or values (2), as [`plain::split_heads`] gives them.
     pub fn part(&self, which: usize) -> Tensor<4> {
-        #[cfg(feature = "flex")]
-        if let Some(views) = &self.views {
-            return views.heads_of(self.qkv.clone(), which, self.heads);
+        let [heads, _] = self.heads;
+        match &self.parts {
+            Parts::Copies => plain::split_heads(self.qkv.clone(), heads)[which].clone(),
+            #[cfg(feature = "flex")]
+            Parts::Views(views) => views.heads_of(self.qkv.clone(), which, heads),
+            Parts::Given(parts) => parts[which].clone(),
         }
-        plain::split_heads(self.qkv.clone(), self.heads)[which].clone()
     }
 }
 
 /// What is added to scores, and by what these are multiplied before.
 pub(crate) struct Added {
-    /// 1, unless [`Kernels::take_strips`] says that it may be another.
+    /// 1, unless [`Kernels::take_all_forms`] says that it may be another.
     pub factor: f64,
     /// `[1 or batch, heads, seq, seq]`
     pub bias: Option<Tensor<4>>,
 }
 
-/// As [`plain::attention`]. Where [`Kernels::take_strips`] says so, the bias may be one number for each distance,
+/// As [`plain::attention`]. Where [`Kernels::take_all_forms`] says so, the bias may be one number for each distance,
 /// `[1, heads, 1, 2 · seq − 1]`, or for each token, `[1 or batch, heads, 1, seq]`, of which a pair adds that of the key less that
 /// of the query.
 pub(crate) fn attention(
-    qkv: Tensor<3>,
+    projection: Projection,
     mask: Mask<'_>,
     added: Added,
-    heads: usize,
     kernels: Kernels,
 ) -> Tensor<3> {
-    let [batch, seq, _] = qkv.dims();
+    let Projection { qkv, heads, .. } = projection;
+    let ([batch, seq, width], [heads, d_head]) = (qkv.dims(), heads);
+    assert!(
+        width == 3 * heads * d_head || kernels.take_all_forms(&qkv),
+        "queries and keys of another width than the values, {d_head}, where no kernel takes them"
+    );
     let Added { factor, bias } = added;
     assert!(
-        factor == 1.0 || kernels.take_strips(&qkv),
+        factor == 1.0 || kernels.take_all_forms(&qkv),
         "scores times {factor}, where no kernel multiplies them"
     );
     if let Some(bias) = &bias {
         let shape = match bias.dims() {
-            [_, _, 1, numbers] if kernels.take_strips(&qkv) => match numbers == seq {
+            [_, _, 1, numbers] if kernels.take_all_forms(&qkv) => match numbers == seq {
                 true => [batch, heads, 1, seq],
                 false => [1, heads, 1, 2 * seq - 1],
             },
@@ -334,7 +359,7 @@ pub(crate) fn attention(
             cube::attention(qkv, mask, bias, heads)
         }
         #[cfg(feature = "flex")]
-        Runner::Flex => flex::attention(qkv, mask, (factor, bias), heads),
+        Runner::Flex => flex::attention(qkv, mask, (factor, bias), [heads, d_head]),
         #[cfg(feature = "tch")]
         Runner::Torch => {
             let bias = with_window(bias, mask.window, [heads, seq, seq], &qkv.device());
@@ -478,7 +503,8 @@ mod tests {
                 };
                 let said = refused(|| {
                     let (factor, bias) = (1.0, bias.clone());
-                    attention(qkv.clone(), mask, Added { factor, bias }, 8, kernels)
+                    let projection = Projection::new(qkv.clone(), 8, kernels);
+                    attention(projection, mask, Added { factor, bias }, kernels)
                 });
                 assert!(said.contains("the shape of the bias"), "{said}");
             }

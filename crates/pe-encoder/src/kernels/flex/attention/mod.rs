@@ -1,8 +1,8 @@
 //! Attention `softmax(q kᵀ / √d_head + bias) v` in several heads (Vaswani et al. 2017, section 3.2;
 //! the bias is not in the paper), and its gradients.
 //!
-//! A row of `qkv` holds query, key and value of a token, as one projection writes them. The heads
-//! are read in place: nothing is transposed or copied.
+//! A row of `qkv` holds query, key and value of a token, as one projection writes them; queries and keys may be wider than values.
+//! The heads are read in place: nothing is transposed or copied.
 //!
 //! | module | |
 //! |---|---|
@@ -35,13 +35,13 @@ use parts::{BiasParts, Parts, Sees, Sizes};
 const WHOLE: usize = 128;
 
 /// As [`plain::attention`](crate::plain::attention), except that a token without a token to attend to gets 0, and so does a weight
-/// below e^-50 of the largest. The scores are multiplied by a factor before the bias is added. The bias may also be one number for each distance, `[1, heads, 1, 2 · seq − 1]`, or for each token,
+/// below e^-50 of the largest. `heads` are their number and the width of the values of each. The scores are multiplied by a factor before the bias is added. The bias may also be one number for each distance, `[1, heads, 1, 2 · seq − 1]`, or for each token,
 /// `[1 or batch, heads, 1, seq]`, of which a pair adds that of the key less that of the query.
 pub fn attention(
     qkv: Tensor<3>,
     mask: Mask<'_>,
     (factor, bias): (f64, Option<Tensor<4>>),
-    heads: usize,
+    heads: [usize; 2],
 ) -> Tensor<3> {
     let [batch, seq, width] = qkv.dims();
     let sees = Sees {
@@ -100,7 +100,7 @@ struct Inputs {
 impl Inputs {
     fn parts(&self) -> Parts<'_> {
         let qkv = elements(&self.qkv);
-        let tokens = qkv.len() / (3 * self.sizes.d_model);
+        let tokens = qkv.len() / self.sizes.width();
         Parts {
             qkv,
             padding: self
@@ -203,7 +203,7 @@ mod tests {
         bias: Option<Tensor<4>>,
         heads: usize,
     ) -> Tensor<3> {
-        super::attention(qkv, mask, (1.0, bias), heads)
+        super::attention(qkv, mask, (1.0, bias), [heads, D_MODEL / HEADS])
     }
 
     #[test]

@@ -4,13 +4,16 @@ use std::ops::Range;
 
 use crate::kernels::flex::products::Matrix;
 
-/// The sizes of `qkv`, `[batch, seq, 3 · d_model]`, of the output, `[batch, seq, d_model]`, and of the
-/// weights, `[batch, heads, seq, seq]`. The batch size follows from the length of a slice.
+/// The sizes of `qkv`, whose rows have the queries of all heads, their keys and their values, of the output, `[batch, seq, d_model]`,
+/// and of the weights, `[batch, heads, seq, seq]`. The batch size follows from the length of a slice.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     pub seq: usize,
+    /// The width of the values of all heads.
     pub d_model: usize,
     pub heads: usize,
+    /// The widths of a head's queries, keys and values.
+    widths: [usize; 3],
     pub sees: Sees,
     /// By what the products of queries and keys are multiplied.
     pub scale: f32,
@@ -45,25 +48,39 @@ impl Sees {
 }
 
 impl Sizes {
-    /// Of queries, keys and values that are `width` columns together.
+    /// Of queries, keys and values that are `width` columns together, the values of each head `d_head` of them.
     ///
     /// # Panics
     ///
-    /// When heads do not share these columns: the columns of all heads have to be those of the output, whose memory is not
-    /// initialized before.
-    pub fn new(seq: usize, width: usize, heads: usize, sees: Sees) -> Self {
-        assert!(
-            width.is_multiple_of(3 * heads),
-            "queries, keys and values of {heads} heads are {width} columns together, which is no multiple of 3 · {heads}"
-        );
-        let d_model = width / 3;
+    /// When heads do not share these columns: the columns of all heads have to be those of `qkv` and of the output, whose memory is
+    /// not initialized before.
+    pub fn new(seq: usize, width: usize, [heads, d_head]: [usize; 2], sees: Sees) -> Self {
+        let others = width.checked_sub(heads * d_head);
+        let d_query = others.filter(|others| others.is_multiple_of(2 * heads));
+        let Some(d_query) = d_query.map(|others| others / (2 * heads)) else {
+            panic!(
+                "queries, keys and values of {heads} heads are {width} columns together, which leave no equal parts beside values of width {d_head}"
+            );
+        };
         Self {
             seq,
-            d_model,
+            d_model: heads * d_head,
             heads,
+            widths: [d_query, d_query, d_head],
             sees,
-            scale: 1.0 / ((d_model / heads) as f32).sqrt(),
+            scale: 1.0 / (d_head as f32).sqrt(),
         }
+    }
+
+    /// The width of a row of `qkv`.
+    pub fn width(self) -> usize {
+        self.heads * self.widths.iter().sum::<usize>()
+    }
+
+    /// Where in a row the queries (0), keys (1) or values (2) of a head begin.
+    pub fn column(self, which: usize, head: usize) -> usize {
+        let before = self.widths[..which].iter().sum::<usize>();
+        self.heads * before + head * self.widths[which]
     }
 
     /// With scores that are multiplied by a factor.
@@ -73,7 +90,7 @@ impl Sizes {
     }
 
     pub fn d_head(self) -> usize {
-        self.d_model / self.heads
+        self.widths[2]
     }
 
     /// The number of distances between two tokens.
@@ -219,16 +236,16 @@ impl<'a> BiasParts<'a> {
 
 impl<'a> Parts<'a> {
     pub fn batch(self) -> usize {
-        self.qkv.len() / (self.sizes.seq * 3 * self.sizes.d_model)
+        self.qkv.len() / (self.sizes.seq * self.sizes.width())
     }
 
     /// One head of one sequence.
     pub fn head(self, row: usize, head: usize) -> Head<'a> {
-        let Sizes { seq, d_model, .. } = self.sizes;
-        let qkv = &self.qkv[row * seq * 3 * d_model..][..seq * 3 * d_model];
+        let (sizes, seq) = (self.sizes, self.sizes.seq);
+        let qkv = &self.qkv[row * seq * sizes.width()..][..seq * sizes.width()];
         let [q, k, v] = [0, 1, 2].map(|which| {
-            let from = which * d_model + head * self.sizes.d_head();
-            Matrix::spaced(&qkv[from..], seq, self.sizes.d_head(), 3 * d_model)
+            let from = &qkv[sizes.column(which, head)..];
+            Matrix::spaced(from, seq, sizes.widths[which], sizes.width())
         });
         Head {
             q,

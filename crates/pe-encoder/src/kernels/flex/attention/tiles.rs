@@ -93,7 +93,7 @@ pub fn backward(
     let sizes = inputs.sizes;
     let Sizes { seq, d_model, .. } = sizes;
     let mut dqkv = vec![0.0; inputs.qkv.len()];
-    let sequences = dqkv.par_chunks_mut(seq * 3 * d_model).enumerate();
+    let sequences = dqkv.par_chunks_mut(seq * sizes.width()).enumerate();
     let sequence = |row: usize, dqkv: &mut [f32], mut dbias: Option<&mut [f32]>| {
         let mut rooms = [(); 2].map(|()| room(sizes));
         let dout = &dout[row * seq * d_model..][..seq * d_model];
@@ -141,9 +141,10 @@ fn head_backward(
     head: usize,
 ) {
     let Sizes { seq, d_model, .. } = sizes;
-    let from = head * sizes.d_head();
-    let (width, scale) = (3 * d_model, sizes.scale);
-    let dout = Matrix::spaced(&dout[from..], seq, sizes.d_head(), d_model);
+    let (width, scale) = (sizes.width(), sizes.scale);
+    let dout = &dout[head * sizes.d_head()..];
+    let dout = Matrix::spaced(dout, seq, sizes.d_head(), d_model);
+    let [of_q, of_k, of_v] = [0, 1, 2].map(|which| sizes.column(which, head));
     for (queries, keys) in tiles(sizes) {
         let [weights, gradients] = rooms
             .each_mut()
@@ -160,11 +161,11 @@ fn head_backward(
         }
         let gradients = Matrix::dense(gradients, keys.len());
         let weights = Matrix::dense(weights, keys.len());
-        let dq = &mut dqkv[queries.start * width + from..];
+        let dq = &mut dqkv[queries.start * width + of_q..];
         put_product(dq, width, scale, gradients, of.k.rows(keys.clone()));
-        let of_keys = &mut dqkv[keys.start * width + d_model + from..];
+        let of_keys = &mut dqkv[keys.start * width + of_k..];
         add_spaced_product(of_keys, width, scale, gradients.t(), of.q.rows(queries));
-        let of_values = &mut dqkv[keys.start * width + 2 * d_model + from..];
+        let of_values = &mut dqkv[keys.start * width + of_v..];
         add_spaced_product(of_values, width, 1.0, weights.t(), dout);
     }
 }

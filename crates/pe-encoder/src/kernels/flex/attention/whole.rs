@@ -56,10 +56,10 @@ pub fn backward(
         let of = inputs.head(row, head);
         head_backward(dqkv, scores, of, weights, dout, sizes, head);
     };
-    let (of_qkv, sequence_size) = (inputs.qkv.len(), seq * 3 * d_model);
+    let (of_qkv, sequence_size) = (inputs.qkv.len(), seq * sizes.width());
     let room = || Vec::with_capacity(seq * seq);
-    // SAFETY of all three: of the gradient of a sequence, `[seq, 3 · d_model]`, a head initializes three times its `d_head`
-    // columns, and `d_model` is heads · d_head (`Sizes::new`).
+    // SAFETY of all three: of the gradient of a sequence, `[seq, width]`, a head initializes the columns of its queries, keys and
+    // values, and those of all heads are `width` together (`Sizes::new`).
     match dbias.zip(inputs.bias) {
         None => {
             let write = |dqkv: New<'_>| {
@@ -128,8 +128,8 @@ fn head_backward(
     head: usize,
 ) {
     let Sizes { seq, d_model, .. } = sizes;
-    let from = head * sizes.d_head();
-    let dout = Matrix::spaced(&dout[from..], seq, sizes.d_head(), d_model);
+    let dout = &dout[head * sizes.d_head()..];
+    let dout = Matrix::spaced(dout, seq, sizes.d_head(), d_model);
     set_product(dscores, seq, 1.0, dout, of.v.t());
     // SAFETY: the product has initialized all of it: seq rows of the gradient times as many of v.
     let dscores = unsafe { dscores.assume_init_mut() };
@@ -143,7 +143,7 @@ fn head_backward(
         (1.0, weights.t(), dout),
     ];
     for (which, (scale, a, b)) in products.into_iter().enumerate() {
-        let target = &mut dqkv[which * d_model + from..];
-        set_product(target, 3 * d_model, scale, a, b);
+        let target = &mut dqkv[sizes.column(which, head)..];
+        set_product(target, sizes.width(), scale, a, b);
     }
 }
