@@ -7,6 +7,8 @@ use burn::tensor::activation::log_sigmoid;
 use burn::tensor::{Device, FloatDType, Tensor};
 
 use super::{Rotate, ToTurn, Turned, lookup};
+#[cfg(feature = "flex")]
+use crate::backend::flex;
 use crate::backend::memory::check_room;
 use crate::config::{config, module};
 use crate::error::{PositionError, check_size, check_width};
@@ -163,11 +165,23 @@ impl Pope {
                 cos * c - sin * s,
             );
         }
-        // softplus(x), without the overflow of e^x.
-        let length = -log_sigmoid(-cast(x, dtype));
-        let columns = Tensor::cat(vec![length.clone() * cos, length * sin], 3);
-        Ok(cast(columns, own.into()))
+        Ok(cast(columns(cast(x, dtype), [cos, sin]), own.into()))
     }
+}
+
+/// Every column as a length, `softplus(x)`, in its direction, of which the cosines and sines are given.
+fn columns(x: Tensor<4>, directions: [Tensor<4>; 2]) -> Tensor<4> {
+    #[cfg(feature = "flex")]
+    if flex::supports(&x)
+        && directions
+            .iter()
+            .all(|table| flex::supports(table) && table.dims()[0] == 1)
+    {
+        return flex::polar(x, directions);
+    }
+    // softplus(x), without the overflow of e^x.
+    let length = -log_sigmoid(-x);
+    Tensor::cat(directions.map(|table| length.clone() * table).into(), 3)
 }
 
 impl Rotate for Pope {
@@ -219,6 +233,65 @@ mod tests {
             let past = turned(&pope);
             pope.phases = Param::from_tensor(Tensor::full([1, 3], end, &device));
             assert_eq!(past, turned(&pope));
+        }
+    }
+
+    /// The kernel in `f32` against the operations in `f64`: columns, and the gradients of the input and of the directions, which are
+    /// one for all heads or one for each.
+    #[cfg(feature = "flex")]
+    #[test]
+    fn one_pass_equals_the_operations() {
+        use crate::testing::random;
+
+        let device = Device::flex().autodiff();
+        for (shape @ [batch, heads, seq, d], of_heads, learns) in [
+            ([1, 1, 1, 1], 1, true),
+            ([3, 2, 5, 7], 2, true),
+            ([2, 3, 5, 17], 3, false),
+            ([2, 4, 300, 16], 1, true),
+        ] {
+            let input = random([batch, seq, heads, d], &device);
+            let directions = [(); 2].map(|()| random([1, of_heads, seq, d], &device));
+            let weights = random([batch, heads, seq, 2 * d], &device);
+            let run = |dtype: FloatDType, is_kernel: bool, all_alike: bool| {
+                let leaf = |x: &Tensor<4>| x.clone().detach().cast(dtype).require_grad();
+                let x = leaf(&input);
+                let tables = directions.each_ref().map(|table| match learns {
+                    true => leaf(table),
+                    false => table.clone().without_autodiff().cast(dtype),
+                });
+                // As an encoder has them: the heads of a token lie side by side.
+                let (of_x, of_tables) = (x.clone().swap_dims(1, 2), tables.clone());
+                let y = match is_kernel {
+                    true => flex::polar(of_x, of_tables),
+                    false => columns(of_x, of_tables),
+                };
+                assert_eq!(y.dims(), [batch, heads, seq, 2 * d]);
+                let loss = match all_alike {
+                    true => y.clone().sum(), // whose gradient is one number that all share
+                    false => (y.clone() * weights.clone().cast(dtype)).sum(),
+                };
+                let gradients = loss.backward();
+                let numbers = |x: Tensor<4>| x.into_data().iter().collect::<alloc::vec::Vec<f64>>();
+                let mut all = vec![numbers(y), numbers(x.grad(&gradients).unwrap())];
+                if learns {
+                    all.extend(tables.map(|table| numbers(table.grad(&gradients).unwrap())));
+                }
+                all
+            };
+            for all_alike in [false, true] {
+                let found = run(FloatDType::F32, true, all_alike);
+                let expected = run(FloatDType::F64, false, all_alike);
+                assert_eq!(found.len(), expected.len());
+                for (found, expected) in found.iter().zip(&expected) {
+                    assert_eq!(found.len(), expected.len());
+                    let largest = expected.iter().fold(1.0_f64, |most, x| most.max(x.abs()));
+                    for (found, expected) in found.iter().zip(expected) {
+                        let error = (found - expected).abs() / largest;
+                        assert!(error < 2e-6, "{shape:?}: {found} {expected}");
+                    }
+                }
+            }
         }
     }
 

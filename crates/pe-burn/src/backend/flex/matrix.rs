@@ -44,6 +44,15 @@ impl<'a> Matrix<'a> {
         [self.rows, self.columns]
     }
 
+    /// One of the rows.
+    ///
+    /// # Panics
+    ///
+    /// As [`rows`](Self::rows).
+    pub(super) fn row(self, row: usize) -> &'a [f32] {
+        &self.rows(row..row + 1).values[..self.columns]
+    }
+
     /// Some of the rows.
     ///
     /// # Panics
@@ -61,7 +70,13 @@ impl<'a> Matrix<'a> {
         let layout = x.layout();
         let [_, _, tokens, d] = layout.shape().dims();
         let values = &x.storage()[layout.index(&[sequence, head, 0, 0])..];
-        Self::spaced(values, tokens, d, layout.strides()[2] as usize)
+        // One row has no next one, and its stride is any.
+        let stride = if tokens == 1 {
+            d
+        } else {
+            layout.strides()[2] as usize
+        };
+        Self::spaced(values, tokens, d, stride)
     }
 
     /// The transposed matrix, of the same elements.
@@ -172,10 +187,13 @@ unsafe fn multiply(out: *mut f32, row_stride: usize, add: bool, scale: f32, a: M
     }
 }
 
-/// The tensor itself, or a copy of it, in which the elements of a row lie side by side.
+/// The tensor `[batch, heads, tokens, d]` itself, or a copy of it, in which the elements of a row lie side by side, and rows do not
+/// overlap.
 pub(super) fn in_rows(x: FlexTensor) -> FlexTensor {
     let layout = x.layout();
-    match layout.has_contiguous_inner() && layout.has_positive_strides() {
+    let [_, _, tokens, d] = layout.shape().dims();
+    let apart = tokens <= 1 || layout.strides()[2] >= d as isize;
+    match layout.has_contiguous_inner() && layout.has_positive_strides() && apart {
         true => x,
         false => x.to_contiguous(),
     }

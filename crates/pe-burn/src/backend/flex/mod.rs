@@ -8,6 +8,7 @@
 mod contextual;
 pub mod matrix;
 mod pairs;
+mod polar;
 mod products;
 mod rotation;
 mod sum;
@@ -16,6 +17,7 @@ mod units;
 mod windows;
 
 pub(crate) use contextual::contextual;
+pub(crate) use polar::polar;
 pub(crate) use products::products;
 pub(crate) use rotation::{rotate, rotate_both, rotate_heads};
 pub(crate) use sum::{add, adds};
