@@ -256,7 +256,7 @@ impl Attention {
                 true => Projection::of_parts(self.queries_keys_values(qkv, shared)),
                 false => {
                     let qkv = self.rotate_packed(qkv, shared);
-                    Projection::new(qkv, self.heads, self.kernels)
+                    kernels::projection(qkv, self.heads, self.kernels)
                 }
             };
             let queries_and_keys = || [0, 1].map(|which| projection.part(which));

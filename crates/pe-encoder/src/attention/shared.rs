@@ -3,7 +3,8 @@
 use burn::tensor::{Bool, Tensor};
 use pe_burn::{ForgetGate, HiddenBias, Positional, Positions, Rotate, ScoreBias, Tokens};
 
-use crate::kernels::{self, Added, Kernels};
+use crate::kernels::part::Added;
+use crate::kernels::{self, Kernels};
 use crate::plain::{join_heads, key_mask, later_keys, outside, together};
 
 /// What layers of one kind have in common beside their weights.

@@ -27,6 +27,7 @@ pub(crate) mod check;
 #[cfg(test)]
 mod compare;
 pub(crate) mod part;
+mod projection;
 #[cfg(any(feature = "cube", feature = "flex", feature = "tch"))]
 pub(crate) mod rates;
 pub(crate) mod stream;
@@ -37,7 +38,8 @@ use burn::nn::Linear;
 use burn::tensor::DType;
 use burn::tensor::{Device, Tensor};
 
-use self::part::{Input, Part};
+use self::part::{Added, Input, Part};
+pub(crate) use self::projection::Projection;
 use crate::norm::LayerNorm;
 use crate::plain::{self, Activation, Mask};
 
@@ -257,69 +259,13 @@ pub(crate) fn feed_forward<'a>(
     }
 }
 
-/// Queries, keys and values as one projection writes them, for [`attention`], and parts of it for a scheme.
-pub(crate) struct Projection {
-    pub qkv: Tensor<3>,
-    /// The number of heads, and the width of the values of each.
-    heads: [usize; 2],
-    parts: Parts,
-}
-
-enum Parts {
-    /// They are copied when a scheme asks for them.
-    Copies,
-    /// Views of the projection. Their gradients come to it with that of the attention.
-    #[cfg(feature = "flex")]
-    Views(flex::Views),
-    /// What it was made of.
-    Given([Tensor<4>; 3]),
-}
-
-impl Projection {
-    /// Of queries, keys and values that are equally wide.
-    pub fn new(qkv: Tensor<3>, heads: usize, kernels: Kernels) -> Self {
-        let d_head = qkv.dims()[2] / 3 / heads;
-        let (qkv, parts) = match kernels.runner(&qkv) {
-            #[cfg(feature = "flex")]
-            Runner::Flex => {
-                let (qkv, views) = flex::viewed(qkv);
-                (qkv, Parts::Views(views))
-            }
-            _ => (qkv, Parts::Copies),
-        };
-        let heads = [heads, d_head];
-        Self { qkv, heads, parts }
+/// Queries, keys and values of equal width, for [`attention`].
+pub(crate) fn projection(qkv: Tensor<3>, heads: usize, kernels: Kernels) -> Projection {
+    match kernels.runner(&qkv) {
+        #[cfg(feature = "flex")]
+        Runner::Flex => Projection::viewed(qkv, heads),
+        _ => Projection::new(qkv, heads),
     }
-
-    /// Of queries and keys that may be wider than the values, `[batch, heads, seq, width]` each, for kernels that
-    /// [take them](Kernels::take_all_forms).
-    pub fn of_parts(parts: [Tensor<4>; 3]) -> Self {
-        let [_, heads, _, d_head] = parts[2].dims();
-        Self {
-            qkv: Tensor::cat(parts.clone().map(plain::join_heads).into(), 2),
-            heads: [heads, d_head],
-            parts: Parts::Given(parts),
-        }
-    }
-
-    /// The queries (0), keys (1) or values (2), as [`plain::split_heads`] gives them.
-    pub fn part(&self, which: usize) -> Tensor<4> {
-        let [heads, _] = self.heads;
-        match &self.parts {
-            Parts::Copies => plain::split_heads(self.qkv.clone(), heads)[which].clone(),
-            #[cfg(feature = "flex")]
-            Parts::Views(views) => views.heads_of(self.qkv.clone(), which, heads),
-            Parts::Given(parts) => parts[which].clone(),
-        }
-    }
-}
-
-/// What is added to scores, and by what these are multiplied before.
-pub(crate) struct Added {
-    /// 1, unless [`Kernels::take_all_forms`] says that it may be another.
-    pub factor: f64,
-    /// `[1 or batch, heads, seq, seq]`
-    pub bias: Option<Tensor<4>>,
 }
 
 /// As [`plain::attention`]. Where [`Kernels::take_all_forms`] says so, the bias may be one number for each distance,
@@ -503,8 +449,8 @@ mod tests {
                 };
                 let said = refused(|| {
                     let (factor, bias) = (1.0, bias.clone());
-                    let projection = Projection::new(qkv.clone(), 8, kernels);
-                    attention(projection, mask, Added { factor, bias }, kernels)
+                    let qkv = projection(qkv.clone(), 8, kernels);
+                    attention(qkv, mask, Added { factor, bias }, kernels)
                 });
                 assert!(said.contains("the shape of the bias"), "{said}");
             }

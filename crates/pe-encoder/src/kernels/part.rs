@@ -32,3 +32,11 @@ pub(crate) enum Part<'a> {
     #[cfg(feature = "cube")]
     OneSequence(Tensor<3>, &'a Linear, usize),
 }
+
+/// What is added to scores, and by what these are multiplied before.
+pub(crate) struct Added {
+    /// 1, unless [`Kernels::take_all_forms`](super::Kernels::take_all_forms) says that it may be another.
+    pub factor: f64,
+    /// `[1 or batch, heads, seq, seq]`
+    pub bias: Option<Tensor<4>>,
+}

@@ -4,6 +4,8 @@
 //! With Burn's operations these are about twenty tensors of queries × keys, each written and read again in the backward pass.
 //! Here what belongs to a few queries is in the cache, without keys that none of them sees, and sums are taken in `f64`.
 
+mod lines;
+
 use alloc::vec;
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
@@ -12,22 +14,18 @@ use core::ops::Range;
 use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 use burn::tensor::{Bool, Int, Tensor};
-use multiversion::multiversion;
 
+use self::lines::{ABREAST, cumulate, divide, is_last, open};
 use super::matrix::{Matrix, add_product, in_rows, put_product};
 use super::units::{blocks_of, for_each, parts_of, summed, units};
 use super::{filled_by, tensor};
 use crate::backend::autodiff::{Operand, Operation, apply};
-use crate::backend::exp;
 
 /// The number of queries that are computed together: a key that comes after all of them is left out.
 const QUERIES: usize = 32;
 
 /// Up to so many keys the gates are kept for the backward pass, as attention keeps its weights. Beyond, they are computed again.
 const KEPT: usize = 128;
-
-/// How many lines are summed up together. One alone would wait for each of its sums before the next.
-const ABREAST: usize = 4;
 
 /// The products of queries with embeddings at the positions of the keys, which are sums of gates of the scores.
 ///
@@ -271,14 +269,11 @@ impl Contextual {
             self.place(&block, gates, &mut placed);
             for (line, (query, seen)) in block.queries.zip(block.seen).enumerate() {
                 let (out, after) = out[query * all_keys..][..all_keys].split_at_mut(*seen);
-                let [products, steps] =
-                    [&placed.products, &placed.steps].map(|all| &all[line * width..][..width]);
-                let below = &placed.below[line * keys..][..*seen];
-                let rest = &placed.rest[line * keys..][..*seen];
-                after.fill(MaybeUninit::new(products[0]));
+                let line = placed.line([line, *seen], [keys, width]);
+                after.fill(MaybeUninit::new(line.products[0]));
                 for key in 0..*seen {
-                    let below = below[key] as usize;
-                    out[key].write(products[below] + steps[below] * rest[key]);
+                    let below = line.below[key] as usize;
+                    out[key].write(line.products[below] + line.steps[below] * line.rest[key]);
                 }
             }
         }
@@ -318,26 +313,11 @@ impl Contextual {
             for (line, (query, seen)) in block.queries.clone().zip(block.seen).enumerate() {
                 let (gradient, after) = gradient[query * all_keys..][..all_keys].split_at(*seen);
                 let of_products = &mut of_products[line * width..][..width];
-                let steps = &placed.steps[line * width..][..width];
-                let below = &placed.below[line * keys..][..*seen];
-                let rest = &placed.rest[line * keys..][..*seen];
-                let of_scores = &mut of_scores[line * keys..][..keys];
-                of_scores[*seen..].fill(0.0);
-                sums.fill([0.0; 2]);
-                for key in 0..*seen {
-                    let (below, gradient) = (below[key] as usize, gradient[key]);
-                    let [of_both, of_rest] = &mut sums[below];
-                    *of_both += gradient;
-                    *of_rest += rest[key] * gradient;
-                    of_scores[key] = steps[below] * gradient;
-                }
-                // A key has 1 − rest of the product below it and the rest of the next one. At the last there is no rest.
-                let mut from_below = 0.0;
-                for (sum, [of_both, of_rest]) in of_products.iter_mut().zip(&sums) {
-                    *sum = of_both - of_rest + from_below;
-                    from_below = *of_rest;
-                }
+                let (of_line, after_line) = of_scores[line * keys..][..keys].split_at_mut(*seen);
+                let line = placed.line([line, *seen], [keys, width]);
+                line.gradients(gradient, of_line, of_products, &mut sums);
                 of_products[0] += after.iter().sum::<f32>();
+                after_line.fill(0.0);
             }
             self.close(&block, gates, &mut of_scores);
             let of_scores = Matrix::dense(&of_scores, keys);
@@ -378,87 +358,58 @@ impl Contextual {
     }
 }
 
+/// What belongs to one query and the keys that it sees.
+struct Line<'a> {
+    products: &'a [f32],
+    steps: &'a [f32],
+    below: &'a [u32],
+    rest: &'a [f32],
+}
+
+impl Placed {
+    /// A line of a block, of which the first keys are seen.
+    fn line(&self, [line, seen]: [usize; 2], [keys, width]: [usize; 2]) -> Line<'_> {
+        Line {
+            products: &self.products[line * width..][..width],
+            steps: &self.steps[line * width..][..width],
+            below: &self.below[line * keys..][..seen],
+            rest: &self.rest[line * keys..][..seen],
+        }
+    }
+}
+
+impl Line<'_> {
+    /// Writes the gradients of the positions of the keys and those of the products. `sums` is memory for two numbers of each
+    /// product.
+    fn gradients(
+        &self,
+        gradient: &[f32],
+        of_positions: &mut [f32],
+        of_products: &mut [f32],
+        sums: &mut [[f32; 2]],
+    ) {
+        sums.fill([0.0; 2]);
+        for key in 0..of_positions.len() {
+            let (below, gradient) = (self.below[key] as usize, gradient[key]);
+            let [of_both, of_rest] = &mut sums[below];
+            *of_both += gradient;
+            *of_rest += self.rest[key] * gradient;
+            of_positions[key] = self.steps[below] * gradient;
+        }
+        // A key has 1 − rest of the product below it and the rest of the next one. At the last there is no rest.
+        let mut from_below = 0.0;
+        for (of_product, [of_both, of_rest]) in of_products.iter_mut().zip(sums) {
+            *of_product = *of_both - *of_rest + from_below;
+            from_below = *of_rest;
+        }
+    }
+}
+
 impl<'a> Block<'a> {
     /// The queries whose lines are summed up together: the first, counted from that of the block, and how many keys each needs.
     fn abreast(&self) -> impl Iterator<Item = (usize, &'a [usize])> {
         let firsts = (0..self.seen.len()).step_by(ABREAST);
         firsts.zip(self.seen.chunks(ABREAST))
-    }
-}
-
-/// Whether no sum goes from this key on to the next.
-fn is_last(ends: Option<&[u32]>, key: usize) -> bool {
-    ends.is_some_and(|ends| ends[key] as usize == key + 1)
-}
-
-/// Calls `put` with every place in some lines of `keys` numbers and the sum of the numbers of its line up to it, in the order of
-/// `order`. Sums start again at some keys.
-fn cumulate(
-    keys: usize,
-    order: impl Iterator<Item = usize> + Clone,
-    starts: impl Fn(usize) -> bool,
-    lines: &[f32],
-    mut put: impl FnMut(usize, f64),
-) {
-    if lines.len() == ABREAST * keys {
-        return sum_up::<ABREAST>(keys, order, starts, lines, put);
-    }
-    for (line, numbers) in lines.chunks(keys).enumerate() {
-        let put = |at, sum| put(line * keys + at, sum);
-        sum_up::<1>(keys, order.clone(), &starts, numbers, put);
-    }
-}
-
-#[inline(always)]
-fn sum_up<const N: usize>(
-    keys: usize,
-    order: impl Iterator<Item = usize>,
-    starts: impl Fn(usize) -> bool,
-    lines: &[f32],
-    mut put: impl FnMut(usize, f64),
-) {
-    let mut sums = [0.0_f64; N];
-    for key in order {
-        if starts(key) {
-            sums = [0.0; N];
-        }
-        for line in 0..N {
-            let at = line * keys + key;
-            sums[line] += f64::from(lines[at]);
-            put(at, sums[line]);
-        }
-    }
-}
-
-/// Divides positions, none of them above `last`, into whole ones and what is left.
-#[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-fn divide(sums: &[f64], last: f64, below: &mut [u32], rest: &mut [f32]) {
-    // Adding 1.5 · 2^52 rounds to an integer, which is then in the low bits of the sum. A cast takes three times as long.
-    const ROUND: f64 = 6_755_399_441_055_744.0;
-    let (below, rest) = (&mut below[..sums.len()], &mut rest[..sums.len()]);
-    for at in 0..sums.len() {
-        // Not `min`, which would lose NaN.
-        let position = if sums[at] > last { last } else { sums[at] };
-        let number = if position >= 0.0 { position } else { 0.0 };
-        let rounded = number + ROUND;
-        let is_above = rounded - ROUND > number;
-        below[at] = (rounded.to_bits() as u32).wrapping_sub(u32::from(is_above));
-        let whole = rounded - ROUND - if is_above { 1.0 } else { 0.0 };
-        rest[at] = (position - whole) as f32;
-    }
-}
-
-/// Makes of scores their gates `σ(score)`, which are 0 for a key that is hidden.
-#[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
-fn open(scores: &mut [f32], hidden: &[bool]) {
-    let hidden = &hidden[..scores.len()];
-    for key in 0..hidden.len() {
-        let score = scores[key];
-        // Of −|x|, so that nothing overflows: σ(x) = 1 / (1 + e^−x) = e^x / (1 + e^x).
-        let small = exp(-score.abs());
-        let large = 1.0 / (1.0 + small);
-        let gate = if score < 0.0 { small * large } else { large };
-        scores[key] = if hidden[key] { 0.0 } else { gate };
     }
 }
 
