@@ -21,7 +21,7 @@ enum Parts {
     #[cfg(feature = "flex")]
     Views(flex::Views),
     /// What it was made of.
-    Given([Tensor<4>; 3]),
+    Given(Box<[Tensor<4>; 3]>),
 }
 
 impl Projection {
@@ -49,7 +49,7 @@ impl Projection {
         Self {
             qkv: Tensor::cat(parts.clone().map(plain::join_heads).into(), 2),
             heads: [heads, d_head],
-            parts: Parts::Given(parts),
+            parts: Parts::Given(Box::new(parts)),
         }
     }
 
