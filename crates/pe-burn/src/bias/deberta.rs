@@ -357,16 +357,28 @@ impl Deberta {
         let DebertaConfig { d_model, heads, .. } = self.config;
         let rows = self.config.rows();
         check_parameter("embeddings", embeddings.dims(), [rows, d_model])?;
-        let projections = [("key", &self.key), ("query", &self.query)];
-        for (name, projection) in projections {
-            if let Some(projection) = projection {
-                check_linear(name, projection, [d_model, d_model])?;
+        let terms = [
+            ("key", &self.key, self.config.content_to_position),
+            ("query", &self.query, self.config.position_to_content),
+        ];
+        for (name, projection, is_used) in terms {
+            match projection {
+                Some(projection) if is_used => check_linear(name, projection, [d_model, d_model])?,
+                None if !is_used => {}
+                Some(_) => {
+                    let bound = format!("{name} must be none, for its term is off");
+                    return Err(PositionError::config(bound));
+                }
+                None => {
+                    let bound = format!("{name} must be a projection, for its term is on");
+                    return Err(PositionError::config(bound));
+                }
             }
         }
         let device = embeddings.device();
         self.config.with_tables(sides, &device, content, |used| {
             let embeddings = embeddings.narrow(0, used.start, used.len());
-            projections.map(|(_, projection)| {
+            terms.map(|(_, projection, _)| {
                 let projected = projection.as_ref()?.forward(embeddings.clone());
                 let by_head = projected.reshape([used.len(), heads, d_model / heads]);
                 Some(by_head.swap_dims(0, 1))

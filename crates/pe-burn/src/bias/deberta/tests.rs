@@ -84,3 +84,22 @@ fn tables_of_other_shapes_are_refused() {
             "position_keys must be none, for its term is off; got [2, 8, 4]",
     }
 }
+
+#[test]
+fn a_term_without_its_projection_is_refused() {
+    let device = Device::flex();
+    let (x, at) = (
+        Tensor::<4>::ones([1, 2, 3, 4], &device),
+        Positions::default(),
+    );
+    let config = DebertaConfig::new(8, 2).with_buckets(Some(4));
+    let mut without = config.init(&device);
+    let key = without.key.take();
+    let mut off = config.with_content_to_position(false).init(&device);
+    off.key = key;
+    refused! {
+        |deberta| deberta.try_scaled_score_bias((&x, &at), (&x, &at));
+        without => "key must be a projection, for its term is on",
+        off => "key must be none, for its term is off",
+    }
+}
