@@ -58,7 +58,7 @@
 //! |---|---|
 //! | rotates by rows of sines and cosines ([`RotateByRows`](pe_burn::RotateByRows)) | the rotation of RoPE, in place, and the attention above |
 //! | rotates by operations of its own ([`Rotate`](pe_burn::Rotate)) | these, and the attention above |
-//! | makes queries and keys of another width ([`Rotate::width`](pe_burn::Rotate::width)), as PoPE | attention by Burn's operations |
+//! | makes queries and keys of another width ([`Rotate::width`](pe_burn::Rotate::width)), as PoPE | the attention above on Flex; Burn's operations elsewhere, and with a cache |
 //! | adds to scores ([`Bias`](pe_burn::Bias), [`ScoreBias`](pe_burn::ScoreBias)) | the attention above |
 //! | adds to scores by hidden states ([`HiddenBias`](pe_burn::HiddenBias)), as Inkling | the attention above |
 //! | forgets ([`ForgetGate`](pe_burn::ForgetGate)), as FoX | the attention above, which has to be causal |
