@@ -37,6 +37,14 @@ pub fn exp_from(lowest: f32, x: f32) -> f32 {
     if x < lowest { 0.0 } else { p * power }
 }
 
+/// `σ(x) = 1 / (1 + e^−x) = e^x / (1 + e^x)`, by e^−|x|, so that nothing overflows.
+#[inline(always)]
+pub(crate) fn sigmoid(x: f32) -> f32 {
+    let small = exp(-x.abs());
+    let large = 1.0 / (1.0 + small);
+    if x < 0.0 { small * large } else { large }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

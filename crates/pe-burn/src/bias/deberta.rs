@@ -231,7 +231,7 @@ impl DebertaConfig {
     }
 
     /// The terms of positions, and the scores of content times `content`. `tables` makes the rows that are used of the positions of
-    /// keys and of queries, `[heads, rows, d_head]`, on `device`.
+    /// keys and of queries, `[heads, rows, d_head]`, on `device`. The settings have been checked.
     fn with_tables(
         &self,
         [queries, keys]: [Heads; 2],
@@ -239,7 +239,7 @@ impl DebertaConfig {
         content: f64,
         tables: impl FnOnce(Range<usize>) -> [Option<Tensor<3>>; 2],
     ) -> Result<Tensor<4>, PositionError> {
-        let d_head = self.check()?;
+        let d_head = self.d_model / self.heads;
         let sizes = (Some(self.heads), d_head);
         score_bias(queries, keys, sizes, device, |[(q, q_at), (k, k_at)]| {
             let (used, rows) = self.rows_of(&q_at, &k_at, device)?;
@@ -362,18 +362,16 @@ impl Deberta {
             ("query", &self.query, self.config.position_to_content),
         ];
         for (name, projection, is_used) in terms {
-            match projection {
-                Some(projection) if is_used => check_linear(name, projection, [d_model, d_model])?,
-                None if !is_used => {}
-                Some(_) => {
-                    let bound = format!("{name} must be none, for its term is off");
-                    return Err(PositionError::config(bound));
+            let wanted = match (projection, is_used) {
+                (Some(projection), true) => {
+                    check_linear(name, projection, [d_model, d_model])?;
+                    continue;
                 }
-                None => {
-                    let bound = format!("{name} must be a projection, for its term is on");
-                    return Err(PositionError::config(bound));
-                }
-            }
+                (None, false) => continue,
+                (Some(_), false) => "none, for its term is off",
+                (None, true) => "a projection, for its term is on",
+            };
+            return Err(PositionError::config(format!("{name} must be {wanted}")));
         }
         let device = embeddings.device();
         self.config.with_tables(sides, &device, content, |used| {

@@ -17,12 +17,9 @@ use burn::tensor::{Bool, Int, Tensor};
 
 use self::lines::{ABREAST, cumulate, divide, is_last, open};
 use super::matrix::{Matrix, add_product, in_rows, put_product};
-use super::units::{blocks_of, for_each, parts_of, summed, units};
+use super::units::{blocks, for_each, parts_of, summed, units};
 use super::{filled_by, tensor};
 use crate::backend::autodiff::{Operand, Operation, apply};
-
-/// The number of queries that are computed together: a key that comes after all of them is left out.
-const QUERIES: usize = 32;
 
 /// Up to so many keys the gates are kept for the backward pass, as attention keeps its weights. Beyond, they are computed again.
 const KEPT: usize = 128;
@@ -55,6 +52,9 @@ pub(crate) fn contextual(
     let seen = seen.collect();
     let ends = ends.map(|ends| ends.into_data().iter().collect());
     let operands = [Operand::of(q), Operand::of(k), Operand::of(embeddings)];
+    let is_recorded = operands
+        .iter()
+        .any(|operand| matches!(operand, Operand::Tracked(_)));
     apply(operands, |[q, k, embeddings]: [FlexTensor; 3]| {
         let mut kept = Contextual {
             shape: [batch, heads, queries, keys],
@@ -70,7 +70,7 @@ pub(crate) fn contextual(
             embeddings: embeddings.to_contiguous(),
             gates: Vec::new(),
         };
-        (kept.bias(), kept)
+        (kept.bias(is_recorded && keys <= KEPT), kept)
     })
     .tensor()
 }
@@ -139,9 +139,9 @@ impl Contextual {
         let [_, _, queries, _] = self.shape;
         // Where all sequences have the same positions there is one set of lines.
         let seen = &self.seen[of[0] * queries % self.seen.len()..][..queries];
-        blocks_of(QUERIES, queries).map(move |queries| {
+        blocks(queries).map(move |queries| {
             let seen = &seen[queries.clone()];
-            let keys = *seen.iter().max().expect("a query");
+            let keys = most(seen);
             Block {
                 of,
                 queries,
@@ -212,7 +212,7 @@ impl Contextual {
         let ends = self.ends(block.of[0]);
         for (first, seen) in block.abreast() {
             let starts = |key| is_last(ends, key);
-            let most = *seen.iter().max().expect("a query");
+            let most = most(seen);
             let lines = &gates[first * keys..][..seen.len() * keys];
             cumulate(keys, (0..most).rev(), starts, lines, |at, sum| {
                 sums[at] = sum
@@ -225,9 +225,10 @@ impl Contextual {
         }
     }
 
-    fn bias(&mut self) -> FlexTensor {
-        let [batch, heads, _, keys] = self.shape;
-        let kept = match keys <= KEPT {
+    /// The bias. It keeps the gates if `keeps`.
+    fn bias(&mut self, keeps: bool) -> FlexTensor {
+        let [batch, heads, ..] = self.shape;
+        let kept = match keeps {
             true => self.shape.iter().product(),
             false => 0,
         };
@@ -319,7 +320,7 @@ impl Contextual {
                 of_products[0] += after.iter().sum::<f32>();
                 after_line.fill(0.0);
             }
-            self.close(&block, gates, &mut of_scores);
+            self.close(&block, gates, &mut placed.sums, &mut of_scores);
             let of_scores = Matrix::dense(&of_scores, keys);
             let of_products = Matrix::dense(&of_products, width);
             let [q, k] = self.vectors(&block);
@@ -336,14 +337,13 @@ impl Contextual {
     }
 
     /// Makes of the gradients of the positions of a block those of its scores. A gate counts for its own key and for those before
-    /// it that have it in their sums.
-    fn close(&self, block: &Block<'_>, gates: &[f32], gradients: &mut [f32]) {
+    /// it that have it in their sums. `sums` is memory for some lines of keys.
+    fn close(&self, block: &Block<'_>, gates: &[f32], sums: &mut [f64], gradients: &mut [f32]) {
         let keys = block.keys;
         let ends = self.ends(block.of[0]);
-        let mut sums = vec![0.0; ABREAST * keys];
         for (first, seen) in block.abreast() {
             let starts = |key| key > 0 && is_last(ends, key - 1);
-            let most = *seen.iter().max().expect("a query");
+            let most = most(seen);
             let lines = first * keys..(first + seen.len()) * keys;
             let (gradients, gates) = (&mut gradients[lines.clone()], &gates[lines]);
             cumulate(keys, 0..most, starts, gradients, |at, sum| sums[at] = sum);
@@ -356,6 +356,11 @@ impl Contextual {
             }
         }
     }
+}
+
+/// The largest of the numbers of keys that queries need.
+fn most(seen: &[usize]) -> usize {
+    *seen.iter().max().expect("a query")
 }
 
 /// What belongs to one query and the keys that it sees.

@@ -12,7 +12,7 @@ use super::matrix::{Matrix, in_rows};
 use super::units::{for_each, parts_of, summed, units};
 use super::{filled_by, tensor};
 use crate::backend::autodiff::{Operand, Operation, apply};
-use crate::backend::exp;
+use crate::backend::exp::{exp, sigmoid};
 
 /// About how many multiplications one number takes.
 const WORK: usize = 32;
@@ -148,9 +148,7 @@ fn softplus(x: f32) -> [f32; 2] {
     series = series * square + 1.0 / 3.0;
     series = series * square + 1.0;
     let positive = if x < 0.0 { 0.0 } else { x };
-    let large = 1.0 / (1.0 + small);
-    let slope = if x < 0.0 { small * large } else { large };
-    [positive + 2.0 * s * series, slope]
+    [positive + 2.0 * s * series, sigmoid(x)]
 }
 
 /// Writes every element of a row of columns.

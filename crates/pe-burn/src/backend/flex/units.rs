@@ -18,13 +18,8 @@ const PARTS: usize = 16;
 
 /// The blocks of so many tokens.
 pub(super) fn blocks(tokens: usize) -> impl Iterator<Item = Range<usize>> {
-    blocks_of(BLOCK, tokens)
-}
-
-/// The blocks of `len` tokens each, but for the last one.
-pub(super) fn blocks_of(len: usize, tokens: usize) -> impl Iterator<Item = Range<usize>> {
-    let firsts = (0..tokens).step_by(len);
-    firsts.map(move |first| first..(first + len).min(tokens))
+    let firsts = (0..tokens).step_by(BLOCK);
+    firsts.map(move |first| first..(first + BLOCK).min(tokens))
 }
 
 /// A head of a sequence, with its part of some memory.

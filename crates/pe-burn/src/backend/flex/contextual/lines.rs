@@ -2,7 +2,7 @@
 
 use multiversion::multiversion;
 
-use crate::backend::exp;
+use crate::backend::exp::sigmoid;
 
 /// How many lines are summed up together. One alone would wait for each of its sums before the next.
 pub const ABREAST: usize = 4;
@@ -74,11 +74,7 @@ pub fn divide(sums: &[f64], last: f64, below: &mut [u32], rest: &mut [f32]) {
 pub fn open(scores: &mut [f32], hidden: &[bool]) {
     let hidden = &hidden[..scores.len()];
     for key in 0..hidden.len() {
-        let score = scores[key];
-        // Of −|x|, so that nothing overflows: σ(x) = 1 / (1 + e^−x) = e^x / (1 + e^x).
-        let small = exp(-score.abs());
-        let large = 1.0 / (1.0 + small);
-        let gate = if score < 0.0 { small * large } else { large };
+        let gate = sigmoid(scores[key]);
         scores[key] = if hidden[key] { 0.0 } else { gate };
     }
 }

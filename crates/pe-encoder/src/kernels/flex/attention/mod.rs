@@ -35,7 +35,8 @@ use parts::{BiasParts, Parts, Sees, Sizes};
 const WHOLE: usize = 128;
 
 /// As [`plain::attention`](crate::plain::attention), except that a token without a token to attend to gets 0, and so does a weight
-/// below e^-50 of the largest. `heads` are their number and the width of the values of each. The scores are multiplied by a factor before the bias is added. The bias may also be one number for each distance, `[1, heads, 1, 2 · seq − 1]`, or for each token,
+/// below e^-50 of the largest. `heads` are their number and the width of the values of each. The scores are multiplied by a factor
+/// before the bias is added. The bias may also be one number for each distance, `[1, heads, 1, 2 · seq − 1]`, or for each token,
 /// `[1 or batch, heads, 1, seq]`, of which a pair adds that of the key less that of the query.
 pub fn attention(
     qkv: Tensor<3>,
