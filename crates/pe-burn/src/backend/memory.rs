@@ -3,76 +3,14 @@
 use alloc::format;
 use alloc::vec::Vec;
 use core::hint::black_box;
-use core::mem::{MaybeUninit, take};
 
 use burn::tensor::Device;
 
-use super::threads;
 use crate::error::PositionError;
 
 /// The number of elements from which it is checked that memory suffices. Below, a failed allocation
 /// aborts, as it does everywhere in Rust.
 const CHECKED_FROM: usize = 1 << 24;
-
-/// The number of bytes that are zeroed at once: from 2 KiB on the C library takes slower instructions.
-const ZEROED_AT_ONCE: usize = 1 << 10;
-
-/// `rows × width` elements, made on several threads: `write` gets the index of a row and that row with
-/// those after it, `rows_per_task` of them or what is left.
-///
-/// The memory is not zeroed before. That would be a pass of its own, as long as half of the arithmetic of
-/// a table, wherever the allocator hands out memory that was used before. Rows are zeroed when they are
-/// taken, and then written while they are in the first level of the cache. With `vec![0.0; n]` instead, a
-/// table of 5000 × 512 takes 81 % more instructions.
-pub(crate) fn rows<T: Copy + Default + Send>(
-    rows: usize,
-    width: usize,
-    rows_per_task: usize,
-    write: impl Fn(usize, &mut NewRows<T>) + Sync,
-) -> Result<Vec<T>, PositionError> {
-    check_room::<T>(rows, width)?;
-    let len = rows * width;
-    let mut memory = Vec::with_capacity(len);
-    let rest = &mut memory.spare_capacity_mut()[..len];
-    use_large_pages(rest);
-    if width > 0 {
-        let tasks = rest.chunks_mut((rows_per_task * width).max(1)).enumerate();
-        threads::for_each(tasks, |(i, rest)| {
-            let mut rows = NewRows { rest, width };
-            write(i * rows_per_task, &mut rows);
-            rows.rest.fill(MaybeUninit::new(T::default())); // those that were not taken
-        });
-    }
-    // SAFETY: the chunks cover all `len` elements. Taking a row initializes it, and the rows of a chunk
-    // that were not taken are initialized after `write`. A panic of `write` leaves this function before
-    // the length is set.
-    unsafe { memory.set_len(len) };
-    Ok(memory)
-}
-
-/// New rows, which are zeroed when they are taken.
-pub(crate) struct NewRows<'a, T: Copy + Default> {
-    rest: &'a mut [MaybeUninit<T>],
-    width: usize,
-}
-
-impl<'a, T: Copy + Default> NewRows<'a, T> {
-    /// The number of rows that are left.
-    pub fn len(&self) -> usize {
-        self.rest.len() / self.width
-    }
-
-    /// The next rows, zeroed.
-    pub fn take(&mut self, rows: usize) -> &'a mut [T] {
-        let (taken, rest) = take(&mut self.rest).split_at_mut(rows * self.width);
-        self.rest = rest;
-        for some in taken.chunks_mut(ZEROED_AT_ONCE / size_of::<T>()) {
-            some.fill(MaybeUninit::new(T::default()));
-        }
-        // SAFETY: every element of `taken` has just been initialized.
-        unsafe { &mut *(taken as *mut [MaybeUninit<T>] as *mut [T]) }
-    }
-}
 
 /// Refuses `rows × width` elements where the memory of the processor has not enough for them.
 pub(crate) fn check_room<T>(rows: usize, width: usize) -> Result<(), PositionError> {

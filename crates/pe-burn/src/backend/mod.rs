@@ -13,6 +13,7 @@ pub(crate) mod flex;
 #[cfg(all(feature = "std", target_os = "linux"))]
 mod limits;
 pub(crate) mod memory;
+pub(crate) mod rows;
 pub(crate) mod threads;
 
 pub(crate) use addend::Addend;

@@ -25,7 +25,16 @@ pub(crate) fn join<A: Send, B: Send>(
 }
 
 /// Calls `work` with every item; each thread takes the next item as soon as it is free.
+#[cfg(feature = "flex")]
 pub(crate) fn for_each<I: ExactSizeIterator + Send>(items: I, work: impl Fn(I::Item) + Sync) {
+    for_each_by(items, || &work);
+}
+
+/// Calls a worker with every item; each thread makes its own, and takes the next item as soon as it is free.
+pub(crate) fn for_each_by<I: ExactSizeIterator + Send, W: FnMut(I::Item)>(
+    items: I,
+    worker: impl Fn() -> W + Sync,
+) {
     #[cfg(feature = "std")]
     {
         let others = match items.len() {
@@ -41,6 +50,7 @@ pub(crate) fn for_each<I: ExactSizeIterator + Send>(items: I, work: impl Fn(I::I
                     .next()
             };
             let take = || {
+                let mut work = worker();
                 while let Some(item) = next() {
                     work(item);
                 }
@@ -52,7 +62,7 @@ pub(crate) fn for_each<I: ExactSizeIterator + Send>(items: I, work: impl Fn(I::I
             return;
         }
     }
-    items.for_each(work);
+    items.for_each(worker());
 }
 
 #[cfg(all(test, feature = "std"))]
@@ -67,7 +77,7 @@ mod tests {
     fn every_item_is_worked_on_once() {
         for count in [0, 1, 2, 10_000] {
             let mut turns = vec![0; count];
-            for_each(turns.iter_mut(), |turn| *turn += 1);
+            for_each_by(turns.iter_mut(), || |turn: &mut i32| *turn += 1);
             assert_eq!(turns, vec![1; count]);
         }
     }
@@ -76,7 +86,7 @@ mod tests {
     #[test]
     fn a_panic_reaches_the_caller() {
         for bad in [0, 99] {
-            let work = || for_each(0..100, |i| assert!(i != bad, "item {i} is bad"));
+            let work = || for_each_by(0..100, || |i| assert!(i != bad, "item {i} is bad"));
             assert!(std::panic::catch_unwind(work).is_err());
         }
     }

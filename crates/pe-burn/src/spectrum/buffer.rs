@@ -15,12 +15,12 @@ use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use spin::RwLock;
 
 use super::Spectrum;
-use super::rows::Entry;
 use crate::backend::Addend;
 #[cfg(feature = "cube")]
 use crate::backend::cube::{self, At, RowForm};
 #[cfg(feature = "cube")]
 use crate::backend::memory::check_room_on;
+use crate::backend::rows::Entry;
 use crate::error::{PositionError, check_size};
 #[cfg(feature = "cube")]
 use crate::layout::Layout;

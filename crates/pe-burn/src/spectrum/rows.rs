@@ -22,28 +22,10 @@ use multiversion::multiversion;
 
 use super::Spectrum;
 use super::double::Double;
-use crate::backend::{memory, threads};
+use crate::backend::memory::check_room;
+use crate::backend::rows::{Block, Entry, NewRows, Terms, rows, sign};
+use crate::backend::threads;
 use crate::error::PositionError;
-use crate::layout::Layout;
-
-/// The type of the elements of a row: `f32` or `f64`. It cannot be implemented elsewhere: it is not
-/// exported.
-pub trait Entry: Copy + Default + Send {
-    /// The nearest value of this type.
-    fn round(exact: f64) -> Self;
-}
-
-impl Entry for f32 {
-    fn round(exact: f64) -> Self {
-        exact as f32
-    }
-}
-
-impl Entry for f64 {
-    fn round(exact: f64) -> Self {
-        exact
-    }
-}
 
 impl Spectrum {
     /// The encodings of consecutive positions, row by row: `positions.len() × d_model` elements of type
@@ -67,7 +49,7 @@ impl Spectrum {
     /// ```
     pub fn rows<T: Entry>(&self, positions: Range<usize>) -> Result<Vec<T>, PositionError> {
         self.check_run(positions.start, positions.len())?;
-        rows(self, positions.len(), |i| positions.start + i)
+        rows_of(self, positions.len(), |i| positions.start + i)
     }
 
     /// The encodings of given positions, in their order: `positions.len() × d_model` elements, with the
@@ -79,7 +61,7 @@ impl Spectrum {
     /// [`PositionError::TooLarge`] when the rows do not fit into memory.
     pub fn rows_at<T: Entry>(&self, positions: &[usize]) -> Result<Vec<T>, PositionError> {
         self.check_ids(positions)?;
-        rows(self, positions.len(), |i| positions[i])
+        rows_of(self, positions.len(), |i| positions[i])
     }
 
     /// Refuses a run past the largest position.
@@ -121,7 +103,8 @@ impl Spectrum {
         }
         let pairs = self.doubles().len();
         let zero = Angles::of(self, 0);
-        memory::rows(times.len(), self.d_model(), times.len(), |_, rows| {
+        let all = [times.len(), 1];
+        let write = |_, rows: &mut NewRows<T>| {
             let mut angles = Angles::zeros(pairs);
             for time in times {
                 let time = time + self.offset() as f64;
@@ -130,9 +113,10 @@ impl Spectrum {
                     angles.both_mut().0.iter_mut().for_each(|sin| *sin = -*sin);
                 }
                 self.finish(&mut angles);
-                self.write(rows.take(1), &angles, &zero, false);
+                rows.block(1, |block| self.write(block, 0, [&angles, &zero], false));
             }
-        })
+        };
+        rows(times.len(), self.d_model(), all, || write)
     }
 
     /// Prepares exact angles for [`write`](Self::write): multiplies their sines and cosines by the
@@ -151,34 +135,22 @@ impl Spectrum {
         }
     }
 
-    /// Writes the row of the sum of finished angles and a step, or of their difference.
-    fn write<T: Entry>(&self, row: &mut [T], angles: &Angles, step: &Angles, opposite: bool) {
+    /// Writes a row: of the sum of finished angles and a step, or of their difference.
+    fn write<T: Entry>(&self, block: &mut Block<T>, row: usize, sum: [&Angles; 2], opposite: bool) {
         // Where cosines come first the angles are π/2 − a, so the step has the other sign.
         let opposite = opposite != self.cos_first();
-        write_row(self.columns(row), self.layout(), angles, step, opposite);
+        block.sum(row, self.layout(), terms(sum), opposite);
     }
 
     /// Writes two rows: of the sum of finished angles and a step, and of their difference. Both need
     /// the same products, so that this is faster than two calls of [`write`](Self::write).
-    fn write_both<T: Entry>(
-        &self,
-        plus: &mut [T],
-        minus: &mut [T],
-        angles: &Angles,
-        step: &Angles,
-    ) {
-        let (plus, minus) = (self.columns(plus), self.columns(minus));
-        let [plus, minus] = match self.cos_first() {
+    fn write_both<T: Entry>(&self, block: &mut Block<T>, rows: [usize; 2], sum: [&Angles; 2]) {
+        let [plus, minus] = rows;
+        let rows = match self.cos_first() {
             false => [plus, minus],
             true => [minus, plus],
         };
-        write_rows(plus, minus, self.layout(), angles, step);
-    }
-
-    /// The columns of sines and cosines; a column that is left over stays 0.
-    fn columns<'a, T: Entry>(&self, row: &'a mut [T]) -> &'a mut [T] {
-        let columns = row.len().min(2 * self.doubles().len());
-        &mut row[..columns]
+        block.sum_and_difference(rows, self.layout(), terms(sum));
     }
 }
 
@@ -195,14 +167,14 @@ const DIGIT_OFFSET: usize = HALF * (DIGIT + 1);
 const ELEMENTS_PER_TASK: usize = 1 << 17;
 
 /// The rows of `len` positions.
-fn rows<T: Entry>(
+fn rows_of<T: Entry>(
     spectrum: &Spectrum,
     len: usize,
     position: impl Fn(usize) -> usize + Sync,
 ) -> Result<Vec<T>, PositionError> {
     let d_model = spectrum.d_model();
     let position = |i| position(i) + spectrum.offset();
-    memory::check_room::<T>(len, d_model)?; // before the loop over all positions
+    check_room::<T>(len, d_model)?; // before the loop over all positions
 
     let (mut fine, mut middle) = ([false; HALF + 1], [false; HALF + 1]);
     for i in 0..len {
@@ -216,18 +188,28 @@ fn rows<T: Entry>(
         || Digit::new(spectrum, DIGIT, middle),
     );
     let rows_per_task = ELEMENTS_PER_TASK.div_ceil(d_model).next_multiple_of(DIGIT);
-    memory::rows(len, d_model, rows_per_task, |start, rows| {
+    // Of consecutive positions every task but the first begins with a whole block.
+    let skipped = match len {
+        0 => 0,
+        _ => (position(0) + DIGIT_OFFSET) % DIGIT,
+    };
+    let tasks = [rows_per_task - skipped, rows_per_task];
+    rows(len, d_model, tasks, || {
+        // A thread keeps its angles of 1024 rows from task to task.
         let mut rotor = Rotor::new(spectrum, &fine, &middle);
-        let end = start + rows.len();
-        let mut i = start;
-        while i < end {
-            // The rows up to the end of a block of consecutive positions.
-            let first = position(i);
-            let left = DIGIT - (first + DIGIT_OFFSET) % DIGIT;
-            let follows = |n: &usize| i + n < end && position(i + n) == first + n;
-            let run = (1..left).take_while(follows).count() + 1;
-            rotor.write(first, rows.take(run));
-            i += run;
+        let position = &position;
+        move |start, rows: &mut NewRows<T>| {
+            let end = start + rows.len();
+            let mut i = start;
+            while i < end {
+                // The rows up to the end of a block of consecutive positions.
+                let first = position(i);
+                let left = DIGIT - (first + DIGIT_OFFSET) % DIGIT;
+                let follows = |n: &usize| i + n < end && position(i + n) == first + n;
+                let run = (1..left).take_while(follows).count() + 1;
+                rows.block(run, |block| rotor.write(first, run, block));
+                i += run;
+            }
         }
     })
 }
@@ -280,33 +262,25 @@ impl<'a> Rotor<'a> {
         }
     }
 
-    /// Writes the rows from a position on, all of one block.
-    fn write<T: Entry>(&mut self, position: usize, rows: &mut [T]) {
-        let (spectrum, d_model) = (self.spectrum, self.spectrum.d_model());
+    /// Writes the rows of `count` positions, all of them with the same two upper digits.
+    fn write<T: Entry>(&mut self, position: usize, count: usize, rows: &mut Block<T>) {
         let shifted = position + DIGIT_OFFSET;
         self.turn_to_block(shifted / DIGIT);
         let block = &self.block.1;
-        let (first, count) = (shifted % DIGIT, rows.len() / d_model);
-        // The number of rows on both sides of the middle of the block, which are written in pairs.
-        let sides = HALF
-            .saturating_sub(first)
-            .min((first + count).saturating_sub(HALF + 1));
+        let first = shifted % DIGIT;
         let end = first + count;
+        // The number of rows on both sides of the middle of the block, which are written in pairs.
+        let sides = HALF.saturating_sub(first).min(end.saturating_sub(HALF + 1));
         let (below, above) = (HALF - sides, (HALF + 1 + sides).max(first));
         let middle = HALF.max(first)..(HALF + 1).min(end);
         for digit in (first..below.min(end)).chain(middle).chain(above..end) {
-            let row = &mut rows[(digit - first) * d_model..][..d_model];
-            let step = self.fine.get(digit.abs_diff(HALF));
-            spectrum.write(row, block, step, digit < HALF);
+            let sum = [block, self.fine.get(digit.abs_diff(HALF))];
+            self.spectrum.write(rows, digit - first, sum, digit < HALF);
         }
-        if sides > 0 {
-            let (below, above) = rows.split_at_mut((HALF - first) * d_model);
-            let pairs = below
-                .rchunks_exact_mut(d_model)
-                .zip(above.chunks_exact_mut(d_model).skip(1));
-            for ((minus, plus), magnitude) in pairs.zip(1..=sides) {
-                spectrum.write_both(plus, minus, block, self.fine.get(magnitude));
-            }
+        for magnitude in 1..=sides {
+            let pair = [HALF + magnitude - first, HALF - magnitude - first];
+            let sum = [block, self.fine.get(magnitude)];
+            self.spectrum.write_both(rows, pair, sum);
         }
     }
 
@@ -391,108 +365,19 @@ fn add(out: &mut Angles, a: &Angles, b: &Angles, opposite: bool) {
     let (sin, cos) = out.both_mut();
     let pairs = sin.len();
     let cos = &mut cos[..pairs];
-    let terms = Terms::new(a, b, pairs);
+    let terms = terms([a, b]).first(pairs);
     for i in 0..pairs {
         (sin[i], cos[i]) = terms.sum(i, sign(opposite));
     }
 }
 
-/// Writes the row of the sum of two angles, or of one and the opposite of the other.
-///
-/// Compiled for vectors of 128, 256 and 512 bits, of which the processor's is chosen at run time.
-/// Without fused multiply-add, so that the bits are the same on every processor.
-#[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
-fn write_row<T: Entry>(row: &mut [T], layout: Layout, a: &Angles, b: &Angles, opposite: bool) {
-    write_sums([row], [sign(opposite)], layout, a, b);
-}
-
-/// Writes the rows of the sum of two angles and of their difference.
-#[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
-fn write_rows<T: Entry>(plus: &mut [T], minus: &mut [T], layout: Layout, a: &Angles, b: &Angles) {
-    write_sums([plus, minus], [1.0, -1.0], layout, a, b);
-}
-
-fn sign(opposite: bool) -> f64 {
-    if opposite { -1.0 } else { 1.0 }
-}
-
-/// Two angles per frequency, to be added. The slices have one known length, so that indexing needs no
-/// bound checks. (Iterator adapters are not inlined into functions that `multiversion` compiles for
-/// other instruction sets.)
-struct Terms<'a> {
-    sin_a: &'a [f64],
-    cos_a: &'a [f64],
-    sin_b: &'a [f64],
-    cos_b: &'a [f64],
-}
-
-impl<'a> Terms<'a> {
-    #[inline(always)]
-    fn new(a: &'a Angles, b: &'a Angles, pairs: usize) -> Self {
-        Self {
-            sin_a: &a.sin()[..pairs],
-            cos_a: &a.cos()[..pairs],
-            sin_b: &b.sin()[..pairs],
-            cos_b: &b.cos()[..pairs],
-        }
-    }
-
-    /// `(sin, cos)` of the sum, or of the difference where `sign` is −1.
-    #[inline(always)]
-    fn sum(&self, i: usize, sign: f64) -> (f64, f64) {
-        let (sin_a, cos_a) = (self.sin_a[i], self.cos_a[i]);
-        let (sin_b, cos_b) = (self.sin_b[i], self.cos_b[i]);
-        (
-            sin_a * cos_b + sign * (cos_a * sin_b),
-            cos_a * cos_b - sign * (sin_a * sin_b),
-        )
-    }
-}
-
 #[inline(always)]
-fn write_sums<T: Entry, const N: usize>(
-    rows: [&mut [T]; N],
-    signs: [f64; N],
-    layout: Layout,
-    a: &Angles,
-    b: &Angles,
-) {
-    let width = rows[0].len();
-    let (pairs, full) = (width.div_ceil(2), width / 2);
-    let terms = Terms::new(a, b, pairs);
-    match layout {
-        Layout::Interleaved => {
-            let mut rows = rows.map(|row| row[..width].as_chunks_mut::<2>());
-            for i in 0..full {
-                for n in 0..N {
-                    let (sin, cos) = terms.sum(i, signs[n]);
-                    let (row, _) = &mut rows[n];
-                    row[i][0] = T::round(sin);
-                    row[i][1] = T::round(cos);
-                }
-            }
-            for n in 0..N {
-                if let [last] = rows[n].1 {
-                    *last = T::round(terms.sum(full, signs[n]).0);
-                }
-            }
-        }
-        Layout::Halves => {
-            let mut rows = rows.map(|row| row[..width].split_at_mut(pairs));
-            for i in 0..full {
-                for n in 0..N {
-                    let (sin, cos) = terms.sum(i, signs[n]);
-                    let (sines, cosines) = &mut rows[n];
-                    sines[i] = T::round(sin);
-                    cosines[i] = T::round(cos);
-                }
-            }
-            if full < pairs {
-                for n in 0..N {
-                    rows[n].0[full] = T::round(terms.sum(full, signs[n]).0);
-                }
-            }
-        }
+fn terms<'a>([a, b]: [&'a Angles; 2]) -> Terms<'a> {
+    Terms {
+        sin_a: a.sin(),
+        cos_a: a.cos(),
+        sin_b: b.sin(),
+        cos_b: b.cos(),
     }
 }
 

@@ -2,8 +2,8 @@ use super::*;
 
 use crate::MAX_POSITION;
 
-use crate::Formula;
 use crate::testing::{assert_says, refusal};
+use crate::{Formula, Layout};
 
 /// Enough rows for several threads and for large pages; sines or cosines first, in both layouts,
 /// with an even and an odd width, and with an offset.
