@@ -141,17 +141,6 @@ impl Spectrum {
         let opposite = opposite != self.cos_first();
         block.sum(row, self.layout(), terms(sum), opposite);
     }
-
-    /// Writes two rows: of the sum of finished angles and a step, and of their difference. Both need
-    /// the same products, so that this is faster than two calls of [`write`](Self::write).
-    fn write_both<T: Entry>(&self, block: &mut Block<T>, rows: [usize; 2], sum: [&Angles; 2]) {
-        let [plus, minus] = rows;
-        let rows = match self.cos_first() {
-            false => [plus, minus],
-            true => [minus, plus],
-        };
-        block.sum_and_difference(rows, self.layout(), terms(sum));
-    }
 }
 
 /// The number of values of each of the two lower digits of a position; half of them are negative.
@@ -188,12 +177,12 @@ fn rows_of<T: Entry>(
         || Digit::new(spectrum, DIGIT, middle),
     );
     let rows_per_task = ELEMENTS_PER_TASK.div_ceil(d_model).next_multiple_of(DIGIT);
-    // Of consecutive positions every task but the first begins with a whole block.
-    let skipped = match len {
-        0 => 0,
-        _ => (position(0) + DIGIT_OFFSET) % DIGIT,
+    let first = match len > rows_per_task {
+        // Of consecutive positions every task but the first begins with a whole block.
+        true => rows_per_task - (position(0) + DIGIT_OFFSET) % DIGIT,
+        false => len,
     };
-    let tasks = [rows_per_task - skipped, rows_per_task];
+    let tasks = [first, rows_per_task];
     rows(len, d_model, tasks, || {
         // A thread keeps its angles of 1024 rows from task to task.
         let mut rotor = Rotor::new(spectrum, &fine, &middle);
@@ -277,10 +266,11 @@ impl<'a> Rotor<'a> {
             let sum = [block, self.fine.get(digit.abs_diff(HALF))];
             self.spectrum.write(rows, digit - first, sum, digit < HALF);
         }
-        for magnitude in 1..=sides {
-            let pair = [HALF + magnitude - first, HALF - magnitude - first];
-            let sum = [block, self.fine.get(magnitude)];
-            self.spectrum.write_both(rows, pair, sum);
+        if sides > 0 {
+            // Where cosines come first the angles are π/2 − a, as in `Spectrum::write`.
+            let (layout, opposite) = (self.spectrum.layout(), self.spectrum.cos_first());
+            let sum = |magnitude| terms([block, self.fine.get(magnitude)]);
+            rows.sums_around(HALF - first, sides, layout, sum, opposite);
         }
     }
 
