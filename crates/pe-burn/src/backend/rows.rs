@@ -51,7 +51,7 @@ pub(crate) fn rows<T: Entry, W: FnMut(usize, &mut NewRows<T>)>(
         let first = first.min(rows);
         let (head, rest) = rest.split_at_mut(first * width);
         let mut tasks = Vec::from([(0, head)]);
-        let rest = rest.chunks_mut((rows_per_task * width).max(1)).enumerate();
+        let rest = rest.chunks_mut(rows_per_task * width).enumerate();
         tasks.extend(rest.map(|(i, rest)| (first + i * rows_per_task, rest)));
         threads::for_each_by(tasks.into_iter(), || {
             let mut write = writer();
@@ -115,11 +115,8 @@ impl<T: Entry> NewRows<'_, T> {
             written,
         };
         write(&mut block);
-        let Block {
-            memory, written, ..
-        } = block;
-        for (i, row) in memory.chunks_exact_mut(width).enumerate() {
-            if written & (1 << i) == 0 {
+        for (i, row) in block.memory.chunks_exact_mut(width).enumerate() {
+            if block.written & (1 << i) == 0 {
                 zero(row);
             }
         }
