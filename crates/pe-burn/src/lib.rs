@@ -62,71 +62,7 @@
 //! returns an error for these:
 //!
 //! ```
-//! use burn::module::Module;
-//! use burn::nn::{Linear, LinearConfig};
-//! use burn::tensor::module::attention;
-//! use burn::tensor::ops::AttentionModuleOptions;
-//! use burn::tensor::{Device, Distribution, Tensor};
-//! use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions, Rotate};
-//!
-//! #[derive(Module, Debug)]
-//! struct Attention {
-//!     scheme: PositionalScheme,
-//!     qkv: Linear,
-//!     output: Linear,
-//!     #[module(skip)]
-//!     heads: usize,
-//! }
-//!
-//! /// Keys and values of the tokens so far, `[batch, heads, tokens, d_head]`.
-//! type Cache = Option<[Tensor<4>; 2]>;
-//!
-//! impl Attention {
-//!     /// `x`: `[batch, seq, d_model]`, the tokens after those of the cache.
-//!     fn forward(&self, x: Tensor<3>, cache: &mut Cache) -> Tensor<3> {
-//!         let [batch, seq, d_model] = x.dims();
-//!         let past = cache.as_ref().map_or(0, |[keys, _]| keys.dims()[2]);
-//!         let positions = Positions::from(past);
-//!
-//!         let x = self.scheme.embed(x, &positions); // first hook (in a model: once, before its layers)
-//!         let qkv = self.qkv.forward(x);
-//!         let [q, k, v] = [0, 1, 2].map(|i| {
-//!             let part = qkv.clone().narrow(2, i * d_model, d_model);
-//!             part.reshape([batch, seq, self.heads, d_model / self.heads]).swap_dims(1, 2)
-//!         });
-//!         let (q, k) = self.scheme.rotate(q, k, &positions); // second hook
-//!         // The simplest cache: it copies all keys at every token. That of `pe-encoder` has room for more.
-//!         let (k, v) = match cache.take() {
-//!             Some([keys, values]) => (Tensor::cat(vec![keys, k], 2), Tensor::cat(vec![values, v], 2)),
-//!             None => (k, v),
-//!         };
-//!         *cache = Some([k.clone(), v.clone()]);
-//!         let all = Positions::default();
-//!         let bias = self.scheme.score_bias((&q, &positions), (&k, &all)); // third hook
-//!
-//!         let future = Tensor::<2>::ones([seq, past + seq], &q.device()).triu(past as i64 + 1);
-//!         let mask = future.bool().expand([batch, self.heads, seq, past + seq]);
-//!         // Not by the root of the width of `q`: PoPE makes queries and keys wider.
-//!         let scale = Some(1.0 / ((d_model / self.heads) as f64).sqrt());
-//!         let options = AttentionModuleOptions { scale, ..Default::default() };
-//!         let mut y = attention(q, k, v.clone(), Some(mask.clone()), bias, options);
-//!         if let Some(bias) = self.scheme.weight_bias((&positions, seq), (&all, past + seq)) { // fourth hook
-//!             y = y + bias.mask_fill(mask.narrow(0, 0, 1), 0.0).matmul(v);
-//!         }
-//!         self.output.forward(y.swap_dims(1, 2).reshape([batch, seq, d_model]))
-//!     }
-//! }
-//!
-//! let device = Device::flex();
-//! let scheme = PositionalConfig::by_name("alibi", 64, 4, 512)?.init(&device);
-//! let linear = |outputs| LinearConfig::new(64, outputs).init(&device);
-//! let layer = Attention { scheme, qkv: linear(192), output: linear(64), heads: 4 };
-//! let mut cache = None;
-//! let prompt = Tensor::random([2, 10, 64], Distribution::Default, &device);
-//! let next = Tensor::random([2, 1, 64], Distribution::Default, &device);
-//! assert_eq!(layer.forward(prompt, &mut cache).dims(), [2, 10, 64]);
-//! assert_eq!(layer.forward(next, &mut cache).dims(), [2, 1, 64]);
-//! # Ok::<(), pe_burn::PositionError>(())
+#![doc = include_str!("../examples/attention.rs")]
 //! ```
 //!
 //! The crate `pe-encoder` is a whole encoder and decoder like this, with kernels, for any [`Positional`].
