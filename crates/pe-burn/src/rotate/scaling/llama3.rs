@@ -118,32 +118,6 @@ mod tests {
     }
 
     #[test]
-    fn fast_frequencies_stay_slow_ones_are_divided_and_those_between_follow_their_turns() {
-        let plain = Spectrum::new(128, 5e5).unwrap();
-        let scaling = Llama3::new(8.0, 1.0, 4.0, 8192);
-        let scaled = plain
-            .clone()
-            .scaled(&scaling.into(), 1)
-            .unwrap()
-            .frequencies();
-        let mut between = 0;
-        for (plain, scaled) in plain.frequencies().into_iter().zip(scaled) {
-            let turns = 8192.0 * plain / core::f64::consts::TAU;
-            match turns {
-                turns if turns > 4.0 => assert_eq!(scaled, plain),
-                turns if turns < 1.0 => assert_eq!(scaled, plain / 8.0),
-                turns => {
-                    let fast = (turns - 1.0) / 3.0;
-                    let expected = (1.0 - fast) * plain / 8.0 + fast * plain;
-                    assert!((scaled / expected - 1.0).abs() < 1e-15);
-                    between += 1;
-                }
-            }
-        }
-        assert!(between > 0);
-    }
-
-    #[test]
     fn numbers_that_scale_nothing_are_refused() {
         refused! {
             |bad| Spectrum::new(6, 1e4).unwrap().scaled(&bad.into(), 1);

@@ -162,40 +162,12 @@ mod tests {
         Longrope::new(vec![1.0, 2.0, 3.0], vec![4.0, 5.0, 6.0], 16, 4.0)
     }
 
+    /// A module has rows for both, and no others.
     #[test]
-    fn the_long_factors_start_beyond_the_trained_length() {
-        let plain = Spectrum::new(6, 1e4).unwrap();
+    fn the_long_factors_are_the_same_at_every_length_beyond_the_trained_one() {
         let scaling = RopeScaling::from(longrope());
         assert_eq!(scaling.changes_beyond(), Some(16));
         assert!(!scaling.varies_with_length());
-        for (seq, factors) in [
-            (0, [1.0, 2.0, 3.0]),
-            (16, [1.0, 2.0, 3.0]),
-            (17, [4.0, 5.0, 6.0]),
-        ] {
-            let scaled = plain.clone().scaled(&scaling, seq).unwrap();
-            let pairs = scaled.doubles().iter().zip(plain.doubles());
-            for ((scaled, plain), factor) in pairs.zip(factors) {
-                assert_eq!(*scaled, plain.div(factor), "{seq}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_attention_factor_is_given_or_follows_from_the_factor() {
-        let of = |longrope: Longrope| RopeScaling::from(longrope).attention_factor();
-        // ln 4 / ln 16 = 1/2.
-        assert!((of(longrope()) - libm::sqrt(1.5)).abs() < 1e-15);
-        let given = Longrope {
-            attention_factor: Some(1.25),
-            ..longrope()
-        };
-        assert_eq!(of(given), 1.25);
-        let none = Longrope {
-            factor: Some(1.0),
-            ..longrope()
-        };
-        assert_eq!(of(none), 1.0);
     }
 
     #[test]

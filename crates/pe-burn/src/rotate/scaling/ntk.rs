@@ -107,17 +107,6 @@ mod tests {
         spectrum.scaled(&Ntk::new(factor).into(), 1).unwrap()
     }
 
-    #[test]
-    fn the_lowest_frequency_is_divided_and_the_highest_stays() {
-        for width in [4, 6, 64, 128] {
-            let plain = Spectrum::new(width, 1e4).unwrap();
-            let scaled = ntk(plain.clone(), 8.0).frequencies();
-            let last = width / 2 - 1;
-            assert_eq!(scaled[0], 1.0);
-            assert!((plain.frequencies()[last] / scaled[last] - 8.0).abs() < 1e-12);
-        }
-    }
-
     /// Of a spectrum that was not scaled before.
     #[test]
     fn the_frequencies_are_those_of_the_larger_base_to_the_bit() {

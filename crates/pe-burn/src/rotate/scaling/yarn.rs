@@ -169,81 +169,24 @@ impl Scaling for Yarn {
 mod tests {
     use super::*;
 
-    use alloc::vec::Vec;
-
     use crate::rotate::scaling::RopeScaling;
     use crate::testing::refused;
 
-    /// How much slower each frequency is than before.
-    fn slower(yarn: Yarn) -> Vec<f64> {
-        let plain = Spectrum::new(64, 1e4).unwrap();
-        let scaled = plain.clone().scaled(&yarn.into(), 1).unwrap().frequencies();
-        plain
-            .frequencies()
-            .iter()
-            .zip(scaled)
-            .map(|(plain, scaled)| plain / scaled)
-            .collect()
-    }
-
     #[test]
-    fn fast_frequencies_stay_and_slow_ones_are_divided() {
-        for truncate in [true, false] {
-            let ratios = slower(Yarn {
-                truncate,
-                ..Yarn::new(8.0, 2048)
-            });
-            let turns = Spectrum::new(64, 1e4).unwrap().wavelengths();
-            for (ratio, turns) in ratios.iter().zip(turns.iter().map(|wave| 2048.0 / wave)) {
-                // Rounding moves the ends of the ramp by up to one pair, which is a factor of 4/3.
-                match turns {
-                    turns if turns > 32.0 * 1.34 => assert_eq!(*ratio, 1.0),
-                    turns if turns < 1.0 / 1.34 => assert_eq!(*ratio, 8.0),
-                    turns if turns < 31.0 && turns > 1.1 => assert!(*ratio > 1.0 && *ratio < 8.0),
-                    _ => {}
-                }
-            }
-            assert!(ratios.is_sorted());
-        }
-    }
-
-    /// By hand, pair(32) = 8.06 and pair(1) = 20.10: rounded, the ramp runs from 8 to 21.
-    #[test]
-    fn the_ends_of_the_ramp_are_rounded_unless_told_otherwise() {
-        let ratios = slower(Yarn::new(8.0, 2048));
-        let slow: f64 = (10.0 - 8.0) / (21.0 - 8.0);
-        assert!((ratios[10] - 1.0 / (slow / 8.0 + 1.0 - slow)).abs() < 1e-12);
-        assert_eq!((ratios[8], ratios[21]), (1.0, 8.0));
-        let smooth = slower(Yarn {
-            truncate: false,
-            ..Yarn::new(8.0, 2048)
-        });
-        assert_eq!((smooth[8], smooth[21]), (1.0, 8.0));
-        assert!(smooth[9] > ratios[9] && smooth[20] > ratios[20]);
-    }
-
-    #[test]
-    fn the_attention_factor_is_given_or_follows_from_the_factor() {
+    fn a_given_attention_factor_comes_first_and_an_mscale_of_0_counts_as_not_given() {
         let of = |yarn: Yarn| RopeScaling::from(yarn).attention_factor();
-        let log = libm::log(40.0);
-        let deepseek = Yarn {
-            mscale: Some(0.707),
+        let none = Yarn {
+            mscale: Some(0.0),
             mscale_all_dim: Some(1.0),
             ..Yarn::new(40.0, 4096)
         };
-        let ratio = (0.1 * 0.707 * log + 1.0) / (0.1 * 1.0 * log + 1.0);
-        assert_eq!(of(deepseek.clone()), ratio);
-        let none = Yarn {
-            mscale: Some(0.0),
-            ..deepseek.clone()
-        };
-        assert_eq!(of(none), 0.1 * log + 1.0);
+        assert_eq!(of(none.clone()), 0.1 * libm::log(40.0) + 1.0);
         let given = Yarn {
             attention_factor: Some(1.5),
-            ..deepseek
+            mscale: Some(0.707),
+            ..none
         };
         assert_eq!(of(given), 1.5);
-        assert_eq!(of(Yarn::new(1.0, 4096)), 1.0);
     }
 
     #[test]
