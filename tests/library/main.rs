@@ -31,7 +31,6 @@ mod peers;
 mod pope;
 mod positions;
 mod properties;
-mod relative;
 mod rotary;
 mod scheme;
 mod series;

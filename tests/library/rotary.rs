@@ -2,10 +2,10 @@
 
 use burn::module::Module;
 use burn::tensor::{Bool, DType, Device, Distribution, FloatDType, Tensor};
-use pe_burn::scaling::Longrope;
+use pe_burn::scaling::{Longrope, Yarn};
 use pe_burn::{
-    Layout, Positions, RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate,
-    XPosPositionalEncodingConfig, convert_heads,
+    Layout, Positions, RopeScaling, RotaryPositionalEncoding, RotaryPositionalEncodingConfig,
+    Rotate, XPosPositionalEncodingConfig, convert_heads,
 };
 use pe_tests::devices;
 
@@ -63,6 +63,24 @@ fn every_kind_of_positions_means_the_same() {
                     }
                 }
             }
+        }
+    }
+}
+
+/// A rotation multiplies by the attention factor, and so does its inverse.
+#[test]
+fn invert_leaves_the_square_of_the_attention_factor() {
+    for device in devices() {
+        let scaling = RopeScaling::from(Yarn::new(16.0, 4_096));
+        let square = scaling.attention_factor().powi(2);
+        let config = RotaryPositionalEncodingConfig::new(64).with_scaling(scaling);
+        let rope = config.init(&device);
+        let x = random([2, 3, 9, 64], &device);
+        for positions in [Positions::default(), Positions::from(999_990)] {
+            let turned = rope.rotate_queries(x.clone(), &positions);
+            let back = rope.invert(turned, &positions).unwrap() / square;
+            let off = distance(back, x.clone());
+            assert!(off <= 2e-6, "{device:?} {positions:?}: {off}");
         }
     }
 }
