@@ -40,7 +40,6 @@ mod tables;
 mod times;
 mod transformer;
 mod turns;
-mod write_ups;
 
 use std::fmt::Display;
 
