@@ -1,27 +1,23 @@
 //! Parameters that were changed: by Burn, which quantizes them and puts adapters beside them, and by hand.
 
-use burn::module::{Lora, Module, Param};
+use burn::module::{Lora, Module, ModuleMapper, Param};
 use burn::optim::{AdamConfig, GradientsParams};
 use burn::tensor::{DType, Device, Int, Tensor};
-use pe_burn::content::{
-    CopeConfig, DebertaConfig, Inkling, InklingConfig, Shaw, ShawConfig, TransformerXlConfig,
-    TupeConfig,
-};
-use pe_burn::conv::{PositionalEncodingGeneratorConfig, Wav2Vec2PositionalConvConfig};
-use pe_burn::embedding::{Extension, Gain, Resampling, Time2VecConfig};
+use pe_burn::content::ShawConfig;
+use pe_burn::embedding::{Extension, Gain, Resampling};
 use pe_burn::grid::{
-    DecomposedRelativeBiasConfig, LevitRelativeBiasConfig, SwinRelativeBias,
-    SwinRelativeBiasConfig, SwinV2RelativeBiasConfig,
+    DecomposedRelativeBiasConfig, LevitRelativeBiasConfig, SwinRelativeBiasConfig,
+    SwinV2RelativeBiasConfig,
 };
-use pe_burn::rotary::{FopeConfig, MixedRotaryConfig, PopeConfig};
+use pe_burn::rotary::MixedRotaryConfig;
 use pe_burn::{
-    Bias, Embed, FireConfig, Grid, HiddenBias, KerpleConfig, LearnedPositionalEmbedding,
-    LearnedPositionalEmbeddingConfig, Positions, Rotate, ScoreBias,
-    SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig,
+    Bias, Embed, FireConfig, Grid, KerpleConfig, LearnedPositionalEmbedding,
+    LearnedPositionalEmbeddingConfig, PositionError, Positional, PositionalConfig, Positions,
+    ScoreBias, SinusoidalPositionalEncodingConfig, T5RelativeBiasConfig,
 };
 use pe_tests::devices;
 
-use crate::{assert_says, distance, quantized, random, refusal};
+use crate::{assert_says, distance, quantized, random, refusal, scheme};
 
 /// For all kinds of positions, within the error of quantized values.
 #[test]
@@ -151,134 +147,132 @@ fn adapters_become_a_part_of_a_table_that_is_changed() {
     }
 }
 
-/// Puts a tensor of zeros of a shape in place of a parameter, which is public. Nothing is computed from it then, and the error
-/// names it.
-macro_rules! misshapen {
-    ($module:ident, $name:literal, $parameter:expr, $shape:expr, $call:expr) => {{
-        let mut $module = $module.clone();
-        let needed = $parameter.dims();
-        $parameter = Param::from_tensor(Tensor::zeros($shape, &Device::flex()));
-        let words = format!(
-            "the parameter {} has the shape {:?}, and this module needs {needed:?}",
-            $name, $shape
-        );
-        assert_says(&refusal($call(&$module)), &words);
-    }};
+/// Puts zeros of another shape in place of one parameter: longer by one on the first axis, or shorter by one on the last.
+struct Misshape {
+    longer: bool,
+    /// How many parameters come before it, in the order in which Burn comes to them.
+    before: usize,
+    /// What the error says, once it is done.
+    words: Option<String>,
 }
 
-#[test]
-fn a_parameter_of_a_bias_of_distances_has_its_shape() {
-    let at = Positions::default();
-    let device = Device::flex();
-    let pair = (&at, 4);
-    let bias = |scheme: &dyn Bias| scheme.try_bias(pair, pair);
-    let t5 = T5RelativeBiasConfig::new(2).init(&device);
-    misshapen!(t5, "weight", t5.weight, [16, 2], bias);
-    misshapen!(t5, "weight", t5.weight, [32, 4], bias);
-    let kerple = KerpleConfig::new(2).init(&device);
-    misshapen!(kerple, "r1", kerple.r1, [3], bias);
-    misshapen!(kerple, "r2", kerple.r2, [1], bias);
-    let fire = FireConfig::new(2).init(&device);
-    misshapen!(fire, "c", fire.c, [2], bias);
-    misshapen!(fire, "threshold", fire.threshold, [0], bias);
-    misshapen!(fire, "inner", fire.inner.weight, [2, 32], bias);
-    misshapen!(fire, "outer", fire.outer.weight, [32, 1], bias);
+impl ModuleMapper for Misshape {
+    fn map_float<const D: usize>(&mut self, param: Param<Tensor<D>>) -> Param<Tensor<D>> {
+        let needed = param.dims();
+        if self.words.is_some() || self.before > 0 {
+            self.before = self.before.saturating_sub(1);
+            return param;
+        }
+        let mut shape = needed;
+        match self.longer {
+            true => shape[0] += 1,
+            false => shape[D - 1] -= 1,
+        }
+        self.words = Some(format!(
+            "has the shape {shape:?}, and this module needs {needed:?}"
+        ));
+        Param::from_tensor(Tensor::zeros(shape, &Device::flex()))
+    }
 }
 
-#[test]
-fn a_parameter_of_a_bias_on_a_grid_has_its_shape() {
+/// Calls every hook of a scheme, for heads of width 8.
+fn call(scheme: &dyn Positional, at: &Positions) -> Result<(), PositionError> {
     let device = Device::flex();
-    let image = Positions::from(Grid::image(2, 2));
-    let pair = (&image, 4);
-    let bias = |scheme: &dyn Bias| scheme.try_bias(pair, pair);
-    let swin = SwinRelativeBiasConfig::new(2, [2, 2]).init(&device);
-    misshapen!(swin, "weight", swin.weight, [25, 2], bias);
-    let resized = |swin: &SwinRelativeBias| swin.clone().resize([4, 4], Resampling::Bicubic);
-    misshapen!(swin, "weight", swin.weight, [25, 2], resized);
-    let levit = LevitRelativeBiasConfig::new(2, [2, 2]).init(&device);
-    misshapen!(levit, "weight", levit.weight, [4, 4], bias);
-    let v2 = SwinV2RelativeBiasConfig::new(2, [2, 2]).init(&device);
-    misshapen!(v2, "inner", v2.inner.weight, [3, 512], bias);
-    misshapen!(v2, "outer", v2.outer.weight, [512, 1], bias);
-    let q = random([1, 2, 4, 8], &device);
-    let of_grid = |scheme: &dyn ScoreBias| scheme.try_score_bias((&q, &image), (&q, &image));
-    let sam = DecomposedRelativeBiasConfig::new(8, [2, 2]).init(&device);
-    misshapen!(sam, "rows", sam.rows, [1, 8], of_grid);
-    misshapen!(sam, "columns", sam.columns, [3, 4], of_grid);
+    let (x, q) = (random([1, 4, 16], &device), random([1, 2, 4, 8], &device));
+    let (span, heads) = ((at, 4), (&q, at));
+    if let Some(scheme) = scheme.as_embed() {
+        scheme.try_embed(x.clone(), at)?;
+    }
+    if let Some(scheme) = scheme.as_rotate() {
+        scheme.try_rotate_keys(q.clone(), at)?;
+    }
+    if let Some(scheme) = scheme.as_bias() {
+        scheme.try_bias(span, span)?;
+    }
+    if let Some(scheme) = scheme.as_score_bias() {
+        scheme.try_score_bias(heads, heads)?;
+    }
+    if let Some(scheme) = scheme.as_weight_bias() {
+        scheme.try_weight_bias(span, span)?;
+    }
+    if let Some(scheme) = scheme.as_hidden_bias() {
+        scheme.try_hidden_bias(0, (&x, at), span)?;
+    }
+    Ok(())
 }
 
-#[test]
-fn a_parameter_of_a_bias_by_content_has_its_shape() {
-    let device = Device::flex();
-    let (at, q) = (Positions::default(), random([1, 2, 4, 8], &device));
-    let scores = |scheme: &dyn ScoreBias| scheme.try_score_bias((&q, &at), (&q, &at));
-    let xl = TransformerXlConfig::new(16, 2).init(&device);
-    misshapen!(xl, "u", xl.u, [1, 8], scores);
-    misshapen!(xl, "v", xl.v, [2, 7], scores);
-    misshapen!(xl, "projection", xl.projection.weight, [8, 16], scores);
-    let tupe = TupeConfig::new(16, 2, 8).init(&device);
-    misshapen!(tupe, "query", tupe.query.weight, [16, 8], scores);
-    misshapen!(tupe, "key", tupe.key.weight, [8, 16], scores);
-    let deberta = DebertaConfig::new(16, 2).init(&device);
-    misshapen!(deberta, "embeddings", deberta.embeddings, [4, 16], scores);
-    misshapen!(
-        deberta,
-        "key",
-        deberta.key.as_mut().unwrap().weight,
-        [16, 8],
-        scores
-    );
-    let shaw = ShawConfig::new(8).with_values(true).init(&device);
-    misshapen!(shaw, "keys", shaw.keys, [3, 8], scores);
-    let mixed_values = |shaw: &Shaw| shaw.values(Tensor::ones([1, 2, 4, 4], &device), &at, &at);
-    misshapen!(
-        shaw,
-        "values",
-        *shaw.values.as_mut().unwrap(),
-        [3, 8],
-        mixed_values
-    );
-    let cope = CopeConfig::new(8).with_positions(8).init(&device);
-    misshapen!(cope, "embeddings", cope.embeddings, [8, 7], scores);
-    let inkling = InklingConfig::new(16, 2, 1).init(&device);
-    let hidden = |scheme: &Inkling| {
-        let x = Tensor::zeros([1, 4, 16], &device);
-        scheme.try_hidden_bias(0, (&x, &at), (&at, 4))
-    };
-    misshapen!(inkling, "mix", inkling.layers[0].mix, [16, 3], hidden);
-    misshapen!(
-        inkling,
-        "profiles",
-        inkling.layers[0].profiles,
-        [2, 2],
-        hidden
-    );
+/// Fails unless a hook refuses every parameter of another shape, from one on. The number of these.
+fn refuses_other_shapes<M: Module + Positional>(
+    scheme: &M,
+    from: usize,
+    at: &Positions,
+    about: &str,
+) -> usize {
+    call(scheme, at).unwrap();
+    for before in from.. {
+        for longer in [true, false] {
+            let mut misshape = Misshape {
+                longer,
+                before,
+                words: None,
+            };
+            let misshapen = scheme.clone().map(&mut misshape);
+            let Some(words) = misshape.words else {
+                return before - from;
+            };
+            let message = refusal(call(&misshapen, at));
+            let says = message.starts_with("the parameter ") && message.ends_with(&words);
+            assert!(says, "{about}: {message}, and not: {words}");
+        }
+    }
+    unreachable!("a module has an end")
 }
 
+/// Parameters are public, and nothing is computed from one that does not fit. A learned table, that of TUPE's positions too, and the
+/// gates of Fox take their sizes from their parameters.
 #[test]
-fn a_parameter_of_a_rotation_and_of_an_embedding_has_its_shape() {
+fn a_parameter_has_the_shape_that_its_module_needs() {
     let device = Device::flex();
-    let (at, q) = (Positions::default(), random([1, 2, 4, 8], &device));
-    let rotated = |scheme: &dyn Rotate| scheme.try_rotate_keys(q.clone(), &at);
-    let pope = PopeConfig::new(8, 2).init(&device);
-    misshapen!(pope, "phases", pope.phases, [1, 8], rotated);
-    let fope = FopeConfig::new(8, 2, 64).init(&device);
-    misshapen!(fope, "sines", fope.sines, [1, 2, 2], rotated);
-    misshapen!(fope, "cosines", fope.cosines, [2, 2, 1], rotated);
+    let (line, image) = (Positions::default(), Positions::from(Grid::image(2, 2)));
+    let mut parameters = 0;
+    for name in PositionalConfig::NAMES {
+        let scheme = scheme(name, [16, 2, 8], &device);
+        let from = usize::from(["learned", "tupe"].contains(name));
+        parameters += refuses_other_shapes(&scheme, from, &line, name);
+    }
+    let on_grids = [
+        r#"{"kind": "swin", "heads": 2, "window": [2, 2]}"#,
+        r#"{"kind": "swin_v2", "heads": 2, "window": [2, 2]}"#,
+        r#"{"kind": "beit", "heads": 2, "window": [2, 2]}"#,
+        r#"{"kind": "levit", "heads": 2, "window": [2, 2]}"#,
+        r#"{"kind": "decomposed", "d_head": 8, "window": [2, 2]}"#,
+        r#"{"kind": "peg", "d_model": 16}"#,
+    ];
+    let on_lines = [
+        r#"{"kind": "wav2vec2", "d_model": 16, "kernel": 3}"#,
+        r#"{"kind": "inkling", "d_model": 16, "heads": 2, "layers": 1}"#,
+        r#"{"kind": "fope", "d_head": 8, "heads": 2, "trained_len": 64}"#,
+    ];
+    let on_grids = on_grids.map(|json| (json, &image));
+    for (json, at) in on_grids
+        .into_iter()
+        .chain(on_lines.map(|json| (json, &line)))
+    {
+        let config: PositionalConfig = serde_json::from_str(json).unwrap();
+        parameters += refuses_other_shapes(&config.init(&device), 0, at, json);
+    }
     let mixed = MixedRotaryConfig::new(8, 2).init(&device);
-    misshapen!(mixed, "frequencies", mixed.frequencies, [1, 2, 4], rotated);
-    let time2vec = Time2VecConfig::new(8, 64.0).init(&device);
-    let added = |scheme: &dyn Embed| scheme.try_embed(Tensor::zeros([1, 4, 8], &device), &at);
-    misshapen!(time2vec, "omega", time2vec.omega, [1], added);
-    misshapen!(time2vec, "phi", time2vec.phi, [9], added);
-    let wide = Wav2Vec2PositionalConvConfig::new(8)
-        .with_groups(2)
-        .init(&device);
-    misshapen!(wide, "weight", wide.weight, [8, 4, 3], added);
-    misshapen!(wide, "bias", wide.bias, [1], added);
-    let image = Positions::from(Grid::image(2, 2));
-    let on_grid = |scheme: &dyn Embed| scheme.try_embed(Tensor::zeros([1, 4, 8], &device), &image);
-    let peg = PositionalEncodingGeneratorConfig::new(8).init(&device);
-    misshapen!(peg, "weight", peg.weight, [8, 1, 5, 5], on_grid);
-    misshapen!(peg, "bias", peg.bias, [1], on_grid);
+    parameters += refuses_other_shapes(&mixed, 0, &image, "MixedRotary");
+    assert_eq!(parameters, 42);
+
+    let misshapen = || Param::from_tensor(Tensor::zeros([25, 8], &device));
+    let mut swin = SwinRelativeBiasConfig::new(8, [2, 2]).init(&device);
+    swin.weight = misshapen();
+    let words = "the parameter weight has the shape [25, 8], and this module needs [9, 8]";
+    assert_says(&refusal(swin.resize([4, 4], Resampling::Bicubic)), words);
+    let mut shaw = ShawConfig::new(8).with_values(true).init(&device);
+    shaw.values = Some(misshapen());
+    let mixed = shaw.values(Tensor::ones([1, 2, 4, 4], &device), &line, &line);
+    let words = "the parameter values has the shape [25, 8], and this module needs [33, 8]";
+    assert_says(&refusal(mixed), words);
 }

@@ -124,12 +124,15 @@ pub(crate) fn check_parameter<const D: usize>(
     }
 }
 
-/// Refuses a layer whose weight was given another shape.
+/// Refuses a layer whose weight or bias was given another shape.
 pub(crate) fn check_linear(
     name: &'static str,
     layer: &Linear,
     expected: [usize; 2],
 ) -> Result<(), PositionError> {
+    if let Some(bias) = &layer.bias {
+        check_parameter(name, bias.lazy_shape().dims(), [expected[1]])?;
+    }
     check_parameter(name, layer.weight.lazy_shape().dims(), expected)
 }
 

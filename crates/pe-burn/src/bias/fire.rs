@@ -11,7 +11,7 @@ use crate::backend::memory::{check_room, check_room_on};
 use crate::config::{config, module};
 use crate::error::{PositionError, check_positive, check_size};
 use crate::positions::Tokens;
-use crate::tensor::{cast, check_parameter, compute_dtype, dequantized};
+use crate::tensor::{cast, check_linear, check_parameter, compute_dtype, dequantized};
 
 /// Avoids 0/0 where both logarithms are 0.
 const EPSILON: f64 = 1e-6;
@@ -109,10 +109,8 @@ impl Bias for Fire {
         check_parameter("c", c.dims(), [1])?;
         check_parameter("threshold", self.threshold.val().dims(), [1])?;
         let FireConfig { heads, hidden, .. } = self.config;
-        let [inner, outer] =
-            [&self.inner, &self.outer].map(|layer| layer.weight.lazy_shape().dims());
-        check_parameter("inner", inner, [1, hidden])?;
-        check_parameter("outer", outer, [hidden, heads])?;
+        check_linear("inner", &self.inner, [1, hidden])?;
+        check_linear("outer", &self.outer, [hidden, heads])?;
         let device = c.device();
         let own: FloatDType = c.dtype().into();
         of_pairs(
