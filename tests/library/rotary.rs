@@ -88,16 +88,23 @@ fn invert_leaves_the_square_of_the_attention_factor() {
 #[test]
 fn half_precision_is_rotated_in_f32_and_rounded_once() {
     for device in devices() {
-        let rope = RotaryPositionalEncodingConfig::new(64).init(&device);
-        for dtype in types(&device) {
-            let x = random([1, 2, 5, 64], &device).cast(dtype);
-            let positions = Positions::from(100_000);
-            let rotated = rope.rotate_queries(x.clone(), &positions);
-            assert_eq!(rotated.dtype(), DType::from(dtype));
-            let exact = rope.rotate_queries(x.cast(FloatDType::F32), &positions);
-            let apart = distance(rotated, exact.cast(dtype));
-            let bound = if dtype == FloatDType::F64 { 1e-6 } else { 0.0 };
-            assert!(apart <= bound, "{device:?} {dtype:?}: {apart}");
+        for (d_head, width) in [(8, 8), (12, 4), (64, 64)] {
+            for layout in LAYOUTS {
+                let rope = RotaryPositionalEncodingConfig::new(d_head)
+                    .with_rotary_dim(width)
+                    .with_layout(layout)
+                    .init(&device);
+                for dtype in types(&device) {
+                    let x = random([1, 2, 5, d_head], &device).cast(dtype);
+                    let positions = Positions::from(100_000);
+                    let rotated = rope.rotate_queries(x.clone(), &positions);
+                    assert_eq!(rotated.dtype(), DType::from(dtype));
+                    let exact = rope.rotate_queries(x.cast(FloatDType::F32), &positions);
+                    let apart = distance(rotated, exact.cast(dtype));
+                    let bound = if dtype == FloatDType::F64 { 1e-6 } else { 0.0 };
+                    assert!(apart <= bound, "{device:?} {dtype:?} {layout:?}: {apart}");
+                }
+            }
         }
     }
 }

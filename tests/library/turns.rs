@@ -1,12 +1,13 @@
-//! Rotations of queries and keys in every form in which models have them, held against Flex. The kernels
-//! of graphics cards read any memory layout, so it is seen here.
+//! Rotations of queries and keys in every form in which models have them. Kernels read any memory layout, so it is seen here.
 
 use burn::tensor::{Device, Distribution, Tensor};
 use pe_burn::rotary::PopeConfig;
-use pe_burn::{Positions, RotaryPositionalEncodingConfig, Rotate, XPosPositionalEncodingConfig};
+use pe_burn::{
+    Layout, Positions, RotaryPositionalEncodingConfig, Rotate, XPosPositionalEncodingConfig,
+};
 use pe_tests::{devices, is_card};
 
-use crate::{LAYOUTS, distance, halves, random, refusal, values};
+use crate::{LAYOUTS, apart, distance, random, refusal, values};
 
 /// Queries or keys, `[batch, heads, seq, d_head]`, as a tensor of its own, and as views of others: of a
 /// projection with the heads behind the tokens, of a part of one, transposed, reversed, and one head for
@@ -26,79 +27,101 @@ fn views(shape: [usize; 4], device: &Device) -> Vec<Tensor<4>> {
     ]
 }
 
+/// Copies that nothing else holds: one of its own, and one with the heads behind the tokens.
+fn unshared(x: &Tensor<4>) -> [Tensor<4>; 2] {
+    let strided = (x.clone().swap_dims(1, 2) + 0.0).swap_dims(1, 2);
+    [x.clone() + 0.0, strided]
+}
+
+/// The definition, pair by pair: `(a, b) → (a cos − b sin, a sin + b cos)`. The other way round with a sign of −1.
+fn by_hand(
+    x: &Tensor<4>,
+    starts: &[usize],
+    config: &RotaryPositionalEncodingConfig,
+    sign: f32,
+) -> Vec<f32> {
+    let [_, heads, seq, d_head] = x.dims();
+    // All sines of a row before all its cosines.
+    let spectrum = config.spectrum(1_000).unwrap().with_layout(Layout::Halves);
+    let pairs = spectrum.d_model() / 2;
+    let rows = starts
+        .iter()
+        .map(|start| spectrum.rows(*start..start + seq).unwrap());
+    let rows: Vec<Vec<f32>> = rows.collect();
+    let mut x = values(x.clone());
+    for (i, x) in x.chunks_exact_mut(d_head).enumerate() {
+        let (row, token) = (i / (heads * seq), i % seq);
+        let (sines, cosines) = rows[row][2 * pairs * token..][..2 * pairs].split_at(pairs);
+        for (pair, (sin, cos)) in sines.iter().zip(cosines).enumerate() {
+            let (a, b) = match config.layout {
+                Layout::Interleaved => (2 * pair, 2 * pair + 1),
+                Layout::Halves => (pair, pair + pairs),
+            };
+            let sin = sign * sin;
+            (x[a], x[b]) = (x[a] * cos - x[b] * sin, x[a] * sin + x[b] * cos);
+        }
+    }
+    x
+}
+
 #[test]
-fn every_memory_layout_is_rotated_as_on_flex() {
-    let flex = Device::flex();
-    for device in devices() {
-        for (batch, heads, seq, d_head, width) in [
-            (1, 1, 1, 2, 2),
-            (2, 4, 5, 8, 8),
-            (3, 2, 7, 10, 6),
-            (2, 3, 4, 7, 4), // no vector fits
-            (1, 2, 300, 64, 64),
-            (2, 2, 33, 48, 16),
-        ] {
+fn every_memory_layout_is_rotated_by_the_definition() {
+    let shapes = [
+        (1, 1, 1, 2, 2),
+        (2, 4, 5, 8, 8),
+        (3, 2, 7, 10, 6),
+        (2, 3, 4, 7, 4), // no vector fits
+        (2, 2, 33, 48, 16),
+        // Decoding steps: whole registers, and some pairs that are left over.
+        (1, 32, 1, 128, 128),
+        (3, 5, 1, 44, 42),
+        // Many tokens and many heads, for which Flex takes several threads.
+        (2, 4, 600, 64, 64),
+        (64, 66, 1, 64, 64),
+    ];
+    let autodiff = Device::flex().autodiff();
+    // Without a kernel.
+    let checkpointing = autodiff.clone().gradient_checkpointing();
+    for device in devices().into_iter().chain([autodiff, checkpointing]) {
+        let is_flex = device.clone().inner() == Device::flex();
+        for (batch, heads, seq, d_head, width) in shapes {
+            if batch * heads * seq * d_head > 1 << 18 && !is_flex {
+                continue;
+            }
+            let queries = views([batch, heads, seq, d_head], &device);
+            let keys = views([batch, 1, seq, d_head], &device);
             for layout in LAYOUTS {
                 let config = RotaryPositionalEncodingConfig::new(d_head)
                     .with_rotary_dim(width)
                     .with_layout(layout);
-                let (here, there) = (config.init(&device), config.init(&flex));
-                let starts: Vec<usize> = (0..batch).map(|row| 3 + 40 * row).collect();
-                for positions in [Positions::from(7), Positions::from_starts(starts)] {
-                    let queries = views([batch, heads, seq, d_head], &device);
-                    let keys = views([batch, 1, seq, d_head], &device);
-                    for (i, (q, k)) in queries.into_iter().zip(keys).enumerate() {
+                let rope = config.init(&device);
+                let starts: Vec<usize> = (0..batch).map(|row| 3 + 5 * row).collect();
+                for (positions, starts) in [
+                    (Positions::from(7), vec![7; batch]),
+                    (Positions::from_starts(starts.clone()), starts),
+                ] {
+                    for (i, (q, k)) in queries.iter().zip(&keys).enumerate() {
                         let about = format!("{device:?} {layout:?} {width} of {d_head}, view {i}");
-                        let (before_q, before_k) = (values(q.clone()), values(k.clone()));
-                        let on_flex = |x: &Tensor<4>| x.clone().to_device(&flex);
-                        let (q2, k2) = there.rotate(on_flex(&q), on_flex(&k), &positions);
-                        // Shared with the clones, and not.
-                        for (q, k) in [(q.clone(), k.clone()), (q.clone() + 0.0, k.clone() + 0.0)] {
-                            let (q1, k1) = here.rotate(q, k, &positions);
-                            for (one, other) in [(q1, &q2), (k1, &k2)] {
-                                let apart = distance(one.to_device(&flex), other.clone());
-                                assert!(apart < 1e-6, "{about}: {apart}");
-                            }
+                        let before = [q, k].map(|x| values(x.clone()));
+                        let turned = [q, k].map(|x| by_hand(x, &starts, &config, 1.0));
+                        let back = by_hand(q, &starts, &config, -1.0);
+                        let check = |got: Tensor<4>, expected: &[f32]| {
+                            let apart = apart(&values(got), expected);
+                            assert!(apart < 1e-6, "{about}: {apart}");
+                        };
+                        let shared = (q.clone(), k.clone());
+                        let own = unshared(q).into_iter().zip(unshared(k));
+                        for (q, k) in [shared].into_iter().chain(own) {
+                            let (q, k) = rope.rotate(q, k, &positions);
+                            check(q, &turned[0]);
+                            check(k, &turned[1]);
                         }
-                        let alone = here.rotate_queries(q.clone() + 0.0, &positions);
-                        let back = here.invert(alone.clone(), &positions).unwrap();
-                        assert!(distance(alone.to_device(&flex), q2) < 1e-6, "{about}");
-                        assert!(distance(back, q.clone()) < 2e-6, "{about}");
-                        assert_eq!(values(q), before_q, "{about}: a shared input was changed");
-                        assert_eq!(values(k), before_k, "{about}: a shared input was changed");
+                        check(rope.rotate_queries(q.clone() + 0.0, &positions), &turned[0]);
+                        check(rope.invert(q.clone(), &positions).unwrap(), &back);
+                        check(rope.invert(q.clone() + 0.0, &positions).unwrap(), &back);
+                        let after = [q, k].map(|x| values(x.clone()));
+                        assert_eq!(after, before, "{about}: a shared input was changed");
                     }
-                }
-            }
-        }
-    }
-}
-
-/// Half precision is computed in `f32` and rounded once, by a kernel as by Flex.
-#[test]
-fn half_precision_is_rotated_as_on_flex() {
-    let flex = Device::flex();
-    for device in devices() {
-        for (dtype, unit) in halves(&device) {
-            for (d_head, width) in [(8, 8), (12, 4), (64, 64)] {
-                for layout in LAYOUTS {
-                    let config = RotaryPositionalEncodingConfig::new(d_head)
-                        .with_rotary_dim(width)
-                        .with_layout(layout);
-                    let x = Tensor::<4>::random([2, 3, 9, d_head], Distribution::Default, &flex);
-                    let x = x.cast(dtype);
-                    let positions = Positions::from(1_000);
-                    let expected = config.init(&flex).rotate_queries(x.clone(), &positions);
-                    let got = config
-                        .init(&device)
-                        .rotate_queries(x.to_device(&device), &positions);
-                    assert_eq!(got.dtype(), dtype.into());
-                    // Values up to 2^0.5: a sum that is rounded otherwise in `f32` may fall to the next
-                    // number of the type.
-                    let apart = distance(got.to_device(&flex), expected);
-                    assert!(
-                        apart <= 2.0 * unit,
-                        "{device:?} {dtype:?} {layout:?}: {apart}"
-                    );
                 }
             }
         }

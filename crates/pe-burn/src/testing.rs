@@ -24,7 +24,7 @@ pub(crate) fn random<const D: usize>(shape: [usize; D], device: &Device) -> Tens
 
 /// The elements of a tensor in row-major order.
 pub(crate) fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
-    tensor.into_data().iter::<f32>().collect()
+    tensor.into_data().try_into_vec_as().unwrap()
 }
 
 /// The largest difference between two tensors of one shape; NaN if a number is missing in one of them.
@@ -36,13 +36,18 @@ pub(crate) fn distance<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> f32 {
 /// The largest difference between numbers; NaN if one is missing. Equal infinities differ by 0.
 pub(crate) fn apart(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len());
-    let apart = a.iter().zip(b);
-    let apart = apart.map(|(a, b)| if a == b { 0.0 } else { (a - b).abs() });
-    // `f32::max` would skip NaN, so that no test could see it.
-    apart.fold(0.0, |most: f32, x| match most.is_nan() || x <= most {
-        true => most,
-        false => x,
-    })
+    let mut most = 0.0_f32;
+    for (a, b) in a.iter().zip(b) {
+        let apart = if a == b { 0.0 } else { (a - b).abs() };
+        // `f32::max` would skip NaN, so that no test could see it.
+        if apart > most || apart.is_nan() {
+            most = apart;
+        }
+        if most.is_nan() {
+            break;
+        }
+    }
+    most
 }
 
 /// Fails unless each configuration is refused in the words of its row, by `try_init` as an error and by `init` as a

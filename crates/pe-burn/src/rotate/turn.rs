@@ -201,34 +201,10 @@ pub(crate) fn by_columns(
 mod tests {
     use super::*;
 
-    use burn::tensor::{Device, Distribution, Tolerance};
+    use burn::tensor::{Device, Distribution};
 
     use crate::Spectrum;
-    use crate::testing::random;
-
-    /// The definition, element by element.
-    fn by_hand(x: Tensor<4>, rows: Tensor<3>, layout: Layout, turn: Turn) -> alloc::vec::Vec<f32> {
-        let [_, heads, seq, d_head] = x.dims();
-        let [angles_batch, _, width] = rows.dims();
-        let rows: alloc::vec::Vec<f32> = rows.into_data().iter().collect();
-        let mut x: alloc::vec::Vec<f32> = x.into_data().iter().collect();
-        for (i, row) in x.chunks_exact_mut(d_head).enumerate() {
-            let (batch, token) = (i / (heads * seq), i % seq);
-            let angles = &rows[(batch % angles_batch * seq + token) * width..][..width];
-            for pair in 0..width / 2 {
-                let (a, b) = match layout {
-                    Layout::Interleaved => (2 * pair, 2 * pair + 1),
-                    Layout::Halves => (pair, pair + width / 2),
-                };
-                let (mut sin, cos) = (angles[pair], angles[pair + width / 2]);
-                if turn == Turn::Inverse {
-                    sin = -sin;
-                }
-                (row[a], row[b]) = (row[a] * cos - row[b] * sin, row[a] * sin + row[b] * cos);
-            }
-        }
-        x
-    }
+    use crate::testing::distance;
 
     fn angles(batch: usize, seq: usize, width: usize, device: &Device) -> Tensor<3> {
         let spectrum = Spectrum::new(width, 100.0)
@@ -236,65 +212,6 @@ mod tests {
             .with_layout(Layout::Halves);
         let rows: alloc::vec::Vec<f32> = spectrum.rows(7..7 + batch * seq).unwrap();
         Tensor::<1>::from_data(rows.as_slice(), device).reshape([batch, seq, width])
-    }
-
-    /// Every memory layout in which queries come: contiguous, shared, a view of a projection with the
-    /// heads inside, a part of one, transposed, flipped, and expanded.
-    #[test]
-    fn it_is_the_definition_for_every_memory_layout() {
-        let plain = Device::flex();
-        // Without the kernel.
-        let checkpointing = Device::flex().autodiff().gradient_checkpointing();
-        for device in [plain.clone(), plain.clone().autodiff(), checkpointing] {
-            for (batch, heads, seq, d_head, width) in [
-                (1, 1, 1, 2, 2),
-                (2, 3, 5, 8, 8),
-                (3, 2, 7, 10, 6),
-                (2, 4, 600, 64, 64),
-                (64, 66, 1, 64, 64),
-                // Decoding steps: whole registers, and some pairs that are left over.
-                (1, 32, 1, 128, 128),
-                (3, 5, 1, 44, 42),
-            ] {
-                let inputs = [
-                    random([batch, heads, seq, d_head], &device),
-                    random([batch, seq, heads, d_head], &device).swap_dims(1, 2),
-                    random([batch, seq, 3 * heads, d_head], &device)
-                        .swap_dims(1, 2)
-                        .narrow(1, heads, heads),
-                    random([batch, heads, d_head, seq], &device).swap_dims(2, 3),
-                    random([batch, heads, seq, d_head], &device).flip([0, 2]),
-                    random([1, heads, 1, d_head], &device).expand([batch, heads, seq, d_head]),
-                ];
-                for (i, x) in inputs.into_iter().enumerate() {
-                    for angles_batch in [1, batch] {
-                        let rows = angles(angles_batch, seq, width, &plain);
-                        for layout in [Layout::Interleaved, Layout::Halves] {
-                            for turn in [Turn::Forward, Turn::Inverse] {
-                                let expected = by_hand(x.clone(), rows.clone(), layout, turn);
-                                let held = x.clone();
-                                let before: alloc::vec::Vec<f32> = x.to_data().iter().collect();
-                                let shared = rotate(x.clone(), rows.clone().into(), layout, turn);
-                                let after: alloc::vec::Vec<f32> = held.into_data().iter().collect();
-                                assert_eq!(before, after, "a shared input was changed");
-                                // A copy that is not shared, with the same strides for a view.
-                                let own = match i {
-                                    1 => (x.clone().swap_dims(1, 2) + 0.0).swap_dims(1, 2),
-                                    _ => x.clone() + 0.0,
-                                };
-                                let owned = rotate(own, rows.clone().into(), layout, turn);
-                                for turned in [shared, owned] {
-                                    assert_eq!(turned.dims(), [batch, heads, seq, d_head]);
-                                    for (a, b) in turned.into_data().iter::<f32>().zip(&expected) {
-                                        assert!((a - b).abs() < 1e-6, "input {i}: {a} {b}");
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
     }
 
     #[test]
@@ -307,10 +224,8 @@ mod tests {
             let x = x.require_grad();
             let y = rotate(x.clone(), rows.clone().into(), layout, Turn::Forward);
             let gradient = x.grad(&(y * weights.clone()).sum().backward()).unwrap();
-            let expected = by_hand(weights, rows.clone(), layout, Turn::Inverse);
-            let expected = burn::tensor::TensorData::new(expected, [2, 3, 40, 10]);
-            let tolerance = Tolerance::<f32>::absolute(1e-6);
-            gradient.into_data().assert_approx_eq(&expected, tolerance);
+            let expected = rotate(weights, rows.clone().into(), layout, Turn::Inverse);
+            assert!(distance(gradient, expected) < 1e-6);
         }
     }
 
