@@ -332,26 +332,6 @@ fn flash(device: &Device) {
     assert!(apart < 1e-5, "{apart}");
 }
 
-/// Rows past the buffer are written by the card: one launch for them, one for the rotation.
-fn far(device: &Device) {
-    let config = RotaryPositionalEncodingConfig::new(64).with_max_len(16);
-    let rope = config.init(device);
-    let random = || Tensor::<4>::random([2, 4, 8, 64], Distribution::Default, device);
-    let rows = Positions::from_starts(vec![1 << 40, 1 << 41]);
-    for (at, kernel) in [
-        (Positions::from(1 << 40), "rows_of_run"),
-        (rows, "rows_of_positions"),
-    ] {
-        drop(rope.rotate(random(), random(), &at));
-        let (q, k) = (random(), random());
-        device.sync().unwrap();
-        let (seen, _) = launches(device, || rope.rotate(q, k, &at));
-        assert_eq!(seen.len(), 2, "{device:?}: {seen:?}");
-        assert!(seen[0].contains(kernel), "{seen:?}");
-        assert!(seen[1].contains("turn_both"), "{seen:?}");
-    }
-}
-
 /// Token embeddings with their positions and dropout, by operations that Burn fuses: the lookup, the sum, and with dropout the
 /// random numbers, after which sum and dropout are one.
 fn embedded(device: &Device) {
@@ -427,11 +407,6 @@ fn flash_attention_takes_alibi_in_one_launch() {
 #[test]
 fn a_bias_is_spread_in_one_launch() {
     on_cards(bias);
-}
-
-#[test]
-fn far_rows_are_written_in_one_launch() {
-    on_cards(far);
 }
 
 #[test]

@@ -8,22 +8,15 @@ use alloc::vec::Vec;
 use burn::module::{
     Content, Devices, Module, ModuleDisplay, ModuleDisplayDefault, ModuleMapper, ModuleVisitor,
 };
-#[cfg(feature = "cube")]
-use burn::tensor::Int;
 use burn::tensor::module::embedding;
 use burn::tensor::{DType, Device, FloatDType, Tensor, TensorData};
 use spin::RwLock;
 
 use super::Spectrum;
 use crate::backend::Addend;
-#[cfg(feature = "cube")]
-use crate::backend::cube::{self, At, RowForm};
-#[cfg(feature = "cube")]
 use crate::backend::memory::check_room_on;
 use crate::backend::rows::Entry;
 use crate::error::{PositionError, check_size};
-#[cfg(feature = "cube")]
-use crate::layout::Layout;
 use crate::positions::{Lookup, Positions, Rows};
 use crate::tensor::{compute_dtype, ids_on, indices_in};
 
@@ -39,9 +32,6 @@ pub(crate) struct RowSource {
     pub spectrum: Spectrum,
     /// Multiplies pair `i` of position `p` by `e^(rates[i] · p)` before it is rounded.
     rates: Option<Vec<f64>>,
-    /// What a graphics card needs to write rows, on the card that was asked last.
-    #[cfg(feature = "cube")]
-    turns: Arc<RwLock<Option<Tensor<1, Int>>>>,
 }
 
 impl From<Spectrum> for RowSource {
@@ -49,8 +39,6 @@ impl From<Spectrum> for RowSource {
         Self {
             spectrum,
             rates: None,
-            #[cfg(feature = "cube")]
-            turns: Arc::default(),
         }
     }
 }
@@ -202,7 +190,7 @@ impl RowBuffer {
         let device = self.table.device().without_autodiff();
         let table = self
             .source
-            .computed(Source::Run(0, len), self.dtype(), &device)?;
+            .tensor(Source::Run(0, len), self.dtype(), &device)?;
         let table: Tensor<3> = table.unsqueeze();
         let mut grown = self.grown.write();
         if grown.as_ref().is_none_or(|grown| grown.len < len) {
@@ -292,14 +280,10 @@ impl RowSource {
         dtype: FloatDType,
         device: &Device,
     ) -> Result<Tensor<3>, PositionError> {
-        let tensor = |rows: Source| self.computed(rows, dtype, device);
+        let tensor = |rows: Source| self.tensor(rows, dtype, device);
         let (batch, seq) = (lookup.batch, lookup.seq);
         Ok(match &lookup.rows {
             Rows::Run(start) => tensor(Source::Run(*start, start + seq))?.unsqueeze(),
-            Rows::Ids(ids) if self.is_on_card(dtype, device) => {
-                let rows = tensor(Source::Ids(ids))?;
-                rows.reshape([batch, seq, self.spectrum.d_model()])
-            }
             Rows::Ids(ids) => {
                 let mut distinct = ids.to_vec();
                 distinct.sort_unstable();
@@ -343,70 +327,19 @@ impl RowSource {
         })
     }
 
-    /// Whether a graphics card computes rows of whole positions itself.
-    #[cfg(feature = "cube")]
-    fn is_on_card(&self, dtype: FloatDType, device: &Device) -> bool {
-        dtype == FloatDType::F32
-            && self.rates.is_none()
-            && cube::writes_rows(self.spectrum.amplitude(), device)
-    }
-
-    #[cfg(not(feature = "cube"))]
-    fn is_on_card(&self, _dtype: FloatDType, _device: &Device) -> bool {
-        false
-    }
-
-    /// As [`tensor`](Self::tensor), by the graphics card itself where it can.
-    fn computed(
-        &self,
-        rows: Source,
-        dtype: FloatDType,
-        device: &Device,
-    ) -> Result<Tensor<2>, PositionError> {
-        #[cfg(feature = "cube")]
-        if self.is_on_card(dtype, device)
-            && let Some(at) = rows.checked(&self.spectrum, device)?
-        {
-            let spectrum = &self.spectrum;
-            let form = RowForm {
-                width: spectrum.d_model(),
-                pairs: spectrum.doubles().len(),
-                interleaved: spectrum.layout() == Layout::Interleaved,
-                cos_first: spectrum.cos_first(),
-                scaled: spectrum.amplitude() != 1.0,
-            };
-            let (offset, amplitude) = (spectrum.offset(), spectrum.amplitude());
-            return Ok(cube::rows(self.turns(device), at, offset, amplitude, form));
-        }
-        self.tensor(rows, dtype, device)
-    }
-
-    #[cfg(feature = "cube")]
-    fn turns(&self, device: &Device) -> Tensor<1, Int> {
-        let device = device.clone().without_autodiff();
-        let known = self.turns.read().clone();
-        known
-            .filter(|turns| turns.device() == device)
-            .unwrap_or_else(|| {
-                let turns = cube::turns(self.spectrum.turns(), &device);
-                *self.turns.write() = Some(turns.clone());
-                turns
-            })
-    }
-
-    /// Rows as a tensor `[rows, width]` of type `f32` or `f64`.
+    /// Rows as a tensor `[rows, width]` of type `f32` or `f64`. The processor computes them for every device, so that they have the
+    /// same bits on each: sines of graphics cards are coarse, and many cards have no `f64`.
     fn tensor(
         &self,
         rows: Source,
         dtype: FloatDType,
         device: &Device,
     ) -> Result<Tensor<2>, PositionError> {
-        let width = self.spectrum.d_model();
-        let shape = |len: usize| vec![len / width, width];
+        let (len, width) = (rows.len(), self.spectrum.d_model());
+        check_room_on::<f32>(device, len, width)?;
         let data = if dtype == FloatDType::F32 && self.rates.is_none() {
             let rows: Vec<f32> = rows.of(&self.spectrum)?;
-            let shape = shape(rows.len());
-            TensorData::new(rows, shape)
+            TensorData::new(rows, vec![len, width])
         } else {
             let mut entries: Vec<f64> = rows.of(&self.spectrum)?;
             if let Some(rates) = &self.rates {
@@ -419,8 +352,7 @@ impl RowSource {
                     }
                 }
             }
-            let shape = shape(entries.len());
-            TensorData::new(entries, shape)
+            TensorData::new(entries, vec![len, width])
         };
         Ok(Tensor::from_data(data, (device, dtype.into())))
     }
@@ -444,30 +376,13 @@ impl Source<'_> {
         }
     }
 
-    /// What a graphics card is asked for; `None` for real numbers, which it does not take.
-    ///
-    /// # Errors
-    ///
-    /// As [`of`](Self::of).
-    #[cfg(feature = "cube")]
-    fn checked(
-        &self,
-        spectrum: &Spectrum,
-        device: &Device,
-    ) -> Result<Option<At<'_>>, PositionError> {
-        let at = match *self {
-            Self::Run(start, end) => {
-                spectrum.check_run(start, end - start)?;
-                At::Run(start, end - start)
-            }
-            Self::Ids(positions) => {
-                spectrum.check_ids(positions)?;
-                At::Ids(positions)
-            }
-            Self::Times(_) => return Ok(None),
-        };
-        check_room_on::<f32>(device, at.len(), spectrum.d_model())?;
-        Ok(Some(at))
+    /// The number of rows.
+    fn len(self) -> usize {
+        match self {
+            Self::Run(start, end) => end - start,
+            Self::Ids(positions) => positions.len(),
+            Self::Times(times) => times.len(),
+        }
     }
 
     /// The position of row `i`.

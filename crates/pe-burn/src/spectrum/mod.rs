@@ -6,8 +6,6 @@ pub(crate) mod buffer;
 pub(crate) mod double;
 mod formula;
 mod rows;
-#[cfg(any(feature = "cube", test))]
-mod turns;
 
 pub use formula::Formula;
 

@@ -48,8 +48,11 @@ impl Spectrum {
     /// # Ok::<(), pe_burn::PositionError>(())
     /// ```
     pub fn rows<T: Entry>(&self, positions: Range<usize>) -> Result<Vec<T>, PositionError> {
-        self.check_run(positions.start, positions.len())?;
-        rows_of(self, positions.len(), |i| positions.start + i)
+        let (start, seq, max) = (positions.start, positions.len(), self.max_position());
+        if seq > 0 && start.saturating_add(seq - 1) > max {
+            return Err(PositionError::Overflow { start, seq, max });
+        }
+        rows_of(self, seq, |i| start + i)
     }
 
     /// The encodings of given positions, in their order: `positions.len() × d_model` elements, with the
@@ -60,26 +63,11 @@ impl Spectrum {
     /// [`PositionError::Overflow`] when a position is past [`max_position`](Self::max_position);
     /// [`PositionError::TooLarge`] when the rows do not fit into memory.
     pub fn rows_at<T: Entry>(&self, positions: &[usize]) -> Result<Vec<T>, PositionError> {
-        self.check_ids(positions)?;
+        let max = self.max_position();
+        if let Some(&start) = positions.iter().find(|position| **position > max) {
+            return Err(PositionError::Overflow { start, seq: 1, max });
+        }
         rows_of(self, positions.len(), |i| positions[i])
-    }
-
-    /// Refuses a run past the largest position.
-    pub(crate) fn check_run(&self, start: usize, seq: usize) -> Result<(), PositionError> {
-        let max = self.max_position();
-        match seq > 0 && start.saturating_add(seq - 1) > max {
-            true => Err(PositionError::Overflow { start, seq, max }),
-            false => Ok(()),
-        }
-    }
-
-    /// Refuses positions past the largest one.
-    pub(crate) fn check_ids(&self, positions: &[usize]) -> Result<(), PositionError> {
-        let max = self.max_position();
-        match positions.iter().find(|&&position| position > max) {
-            Some(&start) => Err(PositionError::Overflow { start, seq: 1, max }),
-            None => Ok(()),
-        }
     }
 
     /// The encodings of real-valued positions, in their order: `times.len() × d_model` elements. Every

@@ -50,7 +50,7 @@ fn primitive(rows: Tensor<3>) -> FloatTensor<Cube> {
     rows.expect("rows on the device of the input")
 }
 
-pub(super) fn whole_numbers<const D: usize>(tensor: Tensor<D, Int>) -> IntTensor<Cube> {
+fn whole_numbers<const D: usize>(tensor: Tensor<D, Int>) -> IntTensor<Cube> {
     let of = tensor.try_into_primitive::<Cube>();
     of.expect("whole numbers on a graphics card")
 }

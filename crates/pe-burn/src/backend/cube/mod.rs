@@ -7,24 +7,22 @@ mod angles;
 mod element;
 mod plan;
 mod rotation;
-mod rows;
 mod windows;
 
 use alloc::vec; // the macro of Burn below names both
 use alloc::vec::Vec;
 
 use burn::backend::fusion::custom::TensorSpec;
-use burn::backend::tensor::{FloatTensor, IntTensor};
+use burn::backend::tensor::FloatTensor;
 use burn::backend::{Backend, Cube, DispatchDevice, backend_extension};
 use burn::tensor::GradientCheckpointingStrategy::Disabled;
-use burn::tensor::{DType, Device, Int, Tensor, TensorData};
+use burn::tensor::{DType, Device, Tensor};
 use burn_cubecl::CubeBackend;
 
-use self::angles::{Angles, whole_numbers};
+use self::angles::Angles;
 use crate::backend::autodiff::{Operand, Operation, apply, apply_each};
 use crate::backend::{Addend, check_rotation};
 use crate::layout::{Layout, Turn};
-pub(crate) use rows::RowForm;
 
 /// Whether the kernels take this tensor: a type that is computed in `f32`, on a graphics card, without
 /// gradient checkpointing, which would need to run the forward pass again.
@@ -58,63 +56,6 @@ pub(crate) fn largest_tensor(device: &Device) -> usize {
     let memory = card.client().properties().memory.clone();
     let most = memory.max_memory().unwrap_or(u64::MAX);
     usize::try_from(most.min(memory.max_page_size)).unwrap_or(usize::MAX)
-}
-
-/// Whether this is a graphics card, on which the kernels write rows of this amplitude.
-pub(crate) fn writes_rows(amplitude: f64, device: &Device) -> bool {
-    rows::takes(amplitude) && is_card(device)
-}
-
-/// The steps of frequencies on a card, four words for each: see `Spectrum::turns`.
-pub(crate) fn turns(turns: Vec<u32>, device: &Device) -> Tensor<1, Int> {
-    let shape = [turns.len()];
-    Tensor::from_data(TensorData::new(turns, shape), (device, DType::U32))
-}
-
-/// The positions of rows, before the offset is added.
-pub(crate) enum At<'a> {
-    /// So many from a first one on.
-    Run(usize, usize),
-    Ids(&'a [usize]),
-}
-
-impl At<'_> {
-    /// The number of rows.
-    pub fn len(&self) -> usize {
-        match self {
-            Self::Run(_, rows) => *rows,
-            Self::Ids(ids) => ids.len(),
-        }
-    }
-}
-
-/// The rows of at least one position, in `f32`. `turns` has four words for every frequency of the form.
-///
-/// # Shapes
-///
-/// - output: `[positions, form.width]`
-pub(crate) fn rows(
-    turns: Tensor<1, Int>,
-    at: At<'_>,
-    offset: usize,
-    amplitude: f64,
-    form: RowForm,
-) -> Tensor<2> {
-    assert_eq!(turns.dims(), [4 * form.pairs], "four words for a frequency");
-    let position = |id: usize| (id + offset) as u64;
-    let device = turns.device();
-    let turns = whole_numbers(turns);
-    let rows = match at {
-        At::Run(start, rows) => Cube::pe_rows(turns, position(start), rows, amplitude, form),
-        At::Ids(ids) => {
-            let words = |id: &usize| [position(*id) as u32, (position(*id) >> 32) as u32];
-            let words: Vec<u32> = ids.iter().flat_map(words).collect();
-            let words = TensorData::new(words, [ids.len(), 2]);
-            let positions = Tensor::<2, Int>::from_data(words, (&device, DType::U32));
-            Cube::pe_rows_at(turns, whole_numbers(positions), amplitude, form)
-        }
-    };
-    Tensor::from_primitive::<Cube>(rows)
 }
 
 /// Whether the kernels rotate this tensor by these rows.
@@ -167,29 +108,6 @@ pub trait Kernels: Backend {
     /// The gradient of the distances from that of the pairs.
     #[fusion(meta = strip_spec)]
     fn pe_gather(gradient: FloatTensor<Self>) -> FloatTensor<Self>;
-
-    /// The rows of `rows` positions from `start` on, from the steps of the frequencies, times an amplitude.
-    #[fusion(meta = |_turns, _start, rows, _amplitude, form| rows_spec(*rows, form))]
-    fn pe_rows(
-        turns: IntTensor<Self>,
-        start: u64,
-        rows: usize,
-        amplitude: f64,
-        form: RowForm,
-    ) -> FloatTensor<Self>;
-
-    /// The rows of positions, `[rows, 2]`: the low and the high word of each.
-    #[fusion(meta = |_turns, positions, _amplitude, form| rows_spec(positions.shape[0], form))]
-    fn pe_rows_at(
-        turns: IntTensor<Self>,
-        positions: IntTensor<Self>,
-        amplitude: f64,
-        form: RowForm,
-    ) -> FloatTensor<Self>;
-}
-
-fn rows_spec(rows: usize, form: &RowForm) -> TensorSpec {
-    TensorSpec::new([rows, form.width].into(), DType::F32)
 }
 
 fn spread_spec(strip: &TensorSpec, queries: usize, keys: usize) -> TensorSpec {
@@ -242,25 +160,6 @@ impl Kernels for CubeBackend {
 
     fn pe_gather(gradient: FloatTensor<Self>) -> FloatTensor<Self> {
         windows::gather(gradient)
-    }
-
-    fn pe_rows(
-        turns: IntTensor<Self>,
-        start: u64,
-        rows: usize,
-        amplitude: f64,
-        form: RowForm,
-    ) -> FloatTensor<Self> {
-        rows::of_run(turns, start, rows, amplitude, form)
-    }
-
-    fn pe_rows_at(
-        turns: IntTensor<Self>,
-        positions: IntTensor<Self>,
-        amplitude: f64,
-        form: RowForm,
-    ) -> FloatTensor<Self> {
-        rows::of_positions(turns, positions, amplitude, form)
     }
 }
 
