@@ -21,6 +21,9 @@ fn sizes_of_0_are_refused() {
 #[cfg(feature = "flex")]
 #[test]
 fn one_pass_equals_the_operations() {
+    fn numbers_of<const D: usize>(x: Tensor<D>) -> Vec<f64> {
+        x.into_data().iter().collect()
+    }
     let device = Device::flex().autodiff();
     let cases = [
         ([1, 1, 1, 1], 1, 2, 5),
@@ -76,10 +79,6 @@ fn one_pass_equals_the_operations() {
             }
         }
     }
-}
-
-fn numbers_of<const D: usize>(x: Tensor<D>) -> Vec<f64> {
-    x.into_data().iter().collect()
 }
 
 /// A score that is no number is none in the bias either, of its key and of those before it.

@@ -55,10 +55,7 @@ impl BeitRelativeBiasConfig {
     ///
     /// # Errors
     ///
-    /// [`CheckpointError::Read`]; [`Name`](CheckpointError::Name), which lists the names that there
-    /// are; [`Shape`](CheckpointError::Shape) and [`DType`](CheckpointError::DType) for a table that does
-    /// not fit this configuration; [`Config`](CheckpointError::Config) for what
-    /// [`try_init`](Self::try_init) refuses.
+    /// [`CheckpointError`], with what is wrong in the file, or with what [`try_init`](Self::try_init) refuses.
     #[cfg(feature = "checkpoint")]
     pub fn init_from_file(
         &self,
