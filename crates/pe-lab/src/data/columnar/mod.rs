@@ -11,16 +11,12 @@ mod cells;
 mod guard;
 #[cfg(feature = "parquet")]
 mod parquet_file;
-#[cfg(feature = "parquet")]
-mod parquet_sizes;
 #[cfg(all(test, feature = "parquet"))]
 mod read_tests;
 #[cfg(feature = "parquet")]
 mod table;
 #[cfg(all(test, feature = "parquet"))]
 mod tests;
-#[cfg(feature = "parquet")]
-mod thrift;
 
 use super::error::{Problem, refuse};
 use super::reading::Reading;

@@ -9,8 +9,8 @@ use parquet::arrow::arrow_reader::{
 };
 
 use super::super::error::Problem;
-use super::parquet_sizes::{check_footer, check_pages, damaged};
-use super::table::Table;
+use super::super::limits::MAX_BYTES;
+use super::table::{Table, WIDER, broken, too_large};
 
 /// So many rows are unpacked at once.
 const BATCH: usize = 256;
@@ -20,7 +20,15 @@ pub(super) fn text(bytes: Vec<u8>) -> Result<String, Problem> {
     let bytes = Bytes::from(bytes);
     let about = about(&bytes)?;
     let mut table = Table::new(about.schema())?;
-    check_pages(&bytes, about.metadata())?;
+    let columns = about
+        .metadata()
+        .row_groups()
+        .iter()
+        .flat_map(|group| group.columns());
+    let unpacked: i64 = columns.map(|column| column.uncompressed_size()).sum();
+    if unpacked > (WIDER * MAX_BYTES) as i64 {
+        return Err(too_large());
+    }
     let rows = about.metadata().file_metadata().num_rows();
     // Views of texts point into the page or the dictionary, so that a long text that many rows share is not unpacked for each.
     let options = ArrowReaderOptions::new().with_schema(Arc::new(with_views(about.schema())));
@@ -41,7 +49,6 @@ pub(super) fn text(bytes: Vec<u8>) -> Result<String, Problem> {
 
 /// What a file says of itself.
 fn about(bytes: &Bytes) -> Result<ArrowReaderMetadata, Problem> {
-    check_footer(bytes)?;
     // What a writer says of types of Arrow would be a second opinion.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     ArrowReaderMetadata::load(bytes, options).map_err(damaged)
@@ -59,4 +66,8 @@ fn with_view(field: &Field) -> FieldRef {
         other => other.clone(),
     };
     Arc::new(field.clone().with_data_type(kind))
+}
+
+fn damaged(error: impl std::fmt::Display) -> Problem {
+    broken("Parquet", &error.to_string())
 }

