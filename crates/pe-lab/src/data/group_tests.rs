@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::DataTask;
-use crate::data::testing::{
-    self, Says, check_prepared, folded, read, tasks_of_rows, tested, tested_on,
-};
+use crate::data::testing::{self, Says, folded, read, tasks_of_rows, tested, tested_on};
 use crate::rng::{RngExt, generator};
 use crate::task::{Sample, Task, Tuning};
 
@@ -156,11 +154,6 @@ fn a_group_of_a_test_file_is_not_trained_on() {
     read(&lines[201..]).unwrap();
     let error = read(&lines[199..]).unwrap_err();
     error.says("the group of row 1 of the test file");
-}
-
-#[test]
-fn groups_are_in_the_prepared_form_too() {
-    check_prepared(&read("a.csv", csv(), BY_WHO).unwrap());
 }
 
 /// Rows with numbers of groups of these sizes, which all share a sequence if `joined` says so.

@@ -2,7 +2,6 @@
 
 mod answers;
 mod apart;
-mod prepared;
 #[cfg(test)]
 mod tests;
 
@@ -11,12 +10,10 @@ use std::iter;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use super::alike::Alike;
 use super::describe::{UNKNOWN, check_unknown, describe, tested};
 use super::error::Problem;
-use super::measured::{Measured, Scale};
+use super::measured::Measured;
 use super::numbers;
 use super::quote::{grouped, shorten};
 use super::reading::TokenKind;
@@ -53,7 +50,7 @@ pub(super) struct Labelled {
     pub labels: Vec<String>,
     /// The index in the vocabulary of every token of the rows.
     pub numbers: Vec<u32>,
-    /// The index of every word of the vocabulary. Empty where only the prepared form of the data was read.
+    /// The index of every word of the vocabulary.
     vocabulary: HashMap<String, u32>,
     /// What a token of an answer is, where answers are written.
     kind: TokenKind,
@@ -66,7 +63,7 @@ pub(super) struct Labelled {
     pub train: Vec<usize>,
     /// The inputs of the rows that are held out while something is chosen, where rows have groups.
     apart: Option<HashSet<Vec<usize>>>,
-    /// The number of each row's unit: rows that stay together. Empty where only the prepared form of the data was read.
+    /// The number of each row's unit: rows that stay together.
     units: Vec<usize>,
     /// What a person is to be warned of, if anything.
     pub warning: Option<String>,
@@ -76,8 +73,7 @@ pub(super) struct Labelled {
 }
 
 /// Which rows one task is about, and with how many words.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug)]
 pub(super) struct Division {
     pub name: String,
     /// The size of the vocabulary without BOS and EOS, which come after it.
@@ -90,16 +86,10 @@ pub(super) struct Division {
     beyond: Vec<Bin>,
     /// Where rows have groups: the rows to train on that are held out while something is chosen, as `--tune` does. They
     /// are whole groups.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     apart: Option<Vec<usize>>,
-    /// What each channel is scaled by, where tokens are numbers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub scale: Option<Scale>,
     /// What number is predicted of a row, where labels are numbers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target: Option<Target>,
     /// How times become positions, where rows have times.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub times: Option<Unit>,
 }
 
@@ -140,7 +130,6 @@ impl Labelled {
             words: numbers.iter().max().map_or(1, |most| *most as usize + 1),
             train_lengths: split.train_lengths,
             apart: (!data.groups.is_empty()).then(|| apart(&split)),
-            scale: measured.as_ref().map(|measured| measured.scale.clone()),
             target,
             times: unit,
             inside: split.inside,
@@ -252,16 +241,8 @@ impl Labelled {
     }
 
     fn sample(&self, row: usize) -> Sample {
-        let number = |token: u64| match self.numbers.get(token as usize) {
-            Some(number) => *number as usize,
-            // The data was checked when it was opened.
-            None => panic!(
-                "row {} has token {token}, and the data has {} different ones: its file was changed while it was read",
-                row + 1,
-                self.numbers.len()
-            ),
-        };
-        let tokens = self.sequences.tokens(row).into_iter().map(number);
+        let number = |token: &u32| self.numbers[*token as usize] as usize;
+        let tokens = self.sequences.tokens(row).iter().map(number);
         let class = self.sequences.label(row);
         let input: Input = match &self.measured {
             Some(measured) => measured.input(tokens.map(|token| measured.step(token))),
@@ -270,10 +251,7 @@ impl Labelled {
         let sample = match (&self.sequences.answers, &self.division.target) {
             (Some(answers), _) => Prompted {
                 prompt: input.tokens().to_vec(),
-                answer: answers[class]
-                    .iter()
-                    .map(|of| number(u64::from(*of)))
-                    .collect(),
+                answer: answers[class].iter().map(number).collect(),
             }
             .sample(self),
             (None, Some(target)) => {

@@ -28,22 +28,12 @@ pub(super) fn of_text(
 ) -> Result<(NextToken, Vec<String>), Problem> {
     let read = Characters::of(text)?;
     let note = read.describe("held out");
-    let task = of_prepared(Stream::Short(read.numbers), read.known, file, reading)?;
+    let vocabulary = read.known.len() + 1;
+    let about = about(file, "character", Alphabet::Characters(read.known));
+    let (task, _) = task(about, Stream::Short(read.numbers), vocabulary, reading)?;
     let mut lines = task.describe();
     lines.insert(1, note);
     Ok((task, lines))
-}
-
-/// The task of a text whose characters were numbered before: `known` are those in its vocabulary, by their numbers.
-pub(super) fn of_prepared(
-    characters: Stream,
-    known: Vec<char>,
-    file: &str,
-    reading: &Reading,
-) -> Result<NextToken, Problem> {
-    let vocabulary = known.len() + 1;
-    let about = about(file, "character", Alphabet::Characters(known));
-    Ok(task(about, characters, vocabulary, reading)?.0)
 }
 
 /// Without the feature `tokenizers` no text is read by a tokenizer.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::*;
-use crate::data::testing::{Says, check_prepared, file, load, read, source, tested, vectors};
+use crate::data::testing::{Says, file, load, read, source, tested, vectors};
 
 /// Rows of three numbers, rising or falling, with a class.
 fn table(rows: usize) -> String {
@@ -176,11 +176,6 @@ fn the_test_beside_the_training_is_used_and_that_is_said() {
     );
     let rows = load(&train, "no_header = true; label = '4'").unwrap();
     rows.says("tested on the rows of Slopes_TEST.txt");
-}
-
-#[test]
-fn a_prepared_file_gives_the_same_numbers() {
-    check_prepared(&read("a.ts", series(60, 0), "").unwrap());
 }
 
 #[test]

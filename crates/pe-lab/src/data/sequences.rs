@@ -1,7 +1,6 @@
-//! The rows of a data file as a task reads them: all of their tokens in one run, in memory or in a file.
+//! The rows of a data file as a task reads them: all of their tokens in one run.
 
 use super::rows::Rows;
-use crate::task::Stream;
 
 /// Labelled rows, whose tokens have the numbers of [`Rows::words`].
 #[derive(Debug)]
@@ -12,7 +11,7 @@ pub(super) struct Sequences {
     /// The tokens of each label, where labels are answers that are written; else none.
     pub answers: Option<Vec<Vec<u32>>>,
     /// The tokens of all rows, one row after the other.
-    pub tokens: Stream,
+    tokens: Vec<u32>,
     /// How long after the first token of its row each token comes, where rows have times.
     pub since: Option<Vec<f64>>,
 }
@@ -32,7 +31,7 @@ impl Sequences {
             ends,
             labels: data.rows.iter().map(|row| row.label as u32).collect(),
             answers: data.answers.clone(),
-            tokens: Stream::Memory(tokens.copied().collect()),
+            tokens: tokens.copied().collect(),
             since: data
                 .times
                 .as_ref()
@@ -53,15 +52,8 @@ impl Sequences {
     }
 
     /// The tokens of a row.
-    ///
-    /// # Panics
-    ///
-    /// When the file that holds them can no longer be read.
-    pub fn tokens(&self, row: usize) -> Vec<u64> {
-        match self.tokens.window(self.start(row), self.length(row)) {
-            Ok(tokens) => tokens,
-            Err(error) => panic!("the tokens of row {} cannot be read: {error}", row + 1),
-        }
+    pub fn tokens(&self, row: usize) -> &[u32] {
+        &self.tokens[self.start(row)..self.ends[row] as usize]
     }
 
     /// How long after the first token of a row each of its tokens comes, where rows have times.

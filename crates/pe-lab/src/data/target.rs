@@ -3,8 +3,6 @@
 //! It is standardized with the mean and the deviation of the training. A model learns and is scored by the mean absolute
 //! error, and the floor is the error of who always says the mean of the training.
 
-use serde::{Deserialize, Serialize};
-
 use super::error::Problem;
 use super::numbers::{beyond_f32, largest_not_held, standard};
 use super::quote::shorten;
@@ -12,8 +10,7 @@ use super::rows::Rows;
 use crate::task::rounded;
 
 /// What is asked of every row, and how it is standardized.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Target {
     /// What the number is called.
     pub name: String,

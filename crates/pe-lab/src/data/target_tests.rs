@@ -2,7 +2,7 @@
 
 use super::limits::NAME;
 use super::{DataTask, Truth};
-use crate::data::testing::{self, Says, check_prepared, folded, read, source, tested, tested_on};
+use crate::data::testing::{self, Says, folded, read, source, tested, tested_on};
 use crate::task::{Measure, Sample, Task};
 
 /// What is read of a table, and what is predicted where that is said too.
@@ -150,7 +150,7 @@ fn folds_groups_and_tests_take_numbers() {
 }
 
 #[test]
-fn series_have_numbers_and_a_prepared_file_keeps_them() {
+fn series_have_numbers_to_predict() {
     let series = |row: usize| {
         let steps: Vec<String> = (0..8).map(|i| format!("{}", (row * i) % 7)).collect();
         format!("{}:{}\n", steps.join(","), row as f64 / 4.0)
@@ -162,7 +162,6 @@ fn series_have_numbers_and_a_prepared_file_keeps_them() {
     let data = read("a.ts", &text, "").unwrap();
     data.says("the number to be predicted is the last field");
     assert_eq!(data.task().measure(), error_of("target"));
-    check_prepared(&data);
     let folder = tempfile::tempdir().unwrap();
     let open = testing::file(folder.path(), "new.ts", text.replacen(":0\n", ":?\n", 1));
     let new = data.to_predict(NAME, &open).unwrap();

@@ -1,21 +1,19 @@
 //! What the tests of this folder share: files that are read, and what is said of them.
 
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::{DataError, Problem};
 use super::labelled::Labelled;
 use super::labels::Labels;
-use super::prepared;
 use super::reading::Reading;
 use super::rows::{Collector, Row, Rows};
 use super::spec::Source;
 use super::task::{DataTask, Made};
-use crate::door::Entry;
 pub use crate::said::{Says, rows};
-use crate::task::{Input, Sample, Task, Tuning};
+use crate::task::{Input, Sample, Task};
 
 /// Settings as `study.toml` has them, with `; ` between two: `label = 'Class'; max_len = 20`.
 pub fn settings(text: &str) -> Reading {
@@ -126,33 +124,6 @@ pub fn vectors(input: &Input) -> (usize, &[f32]) {
 pub fn tested(task: &dyn Task) -> Vec<Sample> {
     let lengths = task.test_lengths().into_iter();
     lengths.flat_map(|length| task.test_set(length)).collect()
-}
-
-#[track_caller]
-pub fn check_prepared(data: &DataTask) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = Entry::inside(folder.path(), "prepared");
-    let mut out = File::create_new(&path).unwrap();
-    let digest = data.write_prepared("these", &mut out).unwrap();
-    assert_eq!(prepared::digest(&path, "these"), Ok(digest));
-    for own in data.tasks() {
-        let prepared = prepared::task(&path, "these", data.spec(), own.name());
-        check_equal(&own, &prepared.unwrap());
-    }
-}
-
-#[track_caller]
-fn check_equal(own: &Arc<dyn Task>, prepared: &Arc<dyn Task>) {
-    assert_eq!(own.source(), prepared.source());
-    assert_eq!(everything(own.as_ref()), everything(prepared.as_ref()));
-    let text = |task: &dyn Task| {
-        let language = task.language()?;
-        let prompt = language.prompt();
-        Some((language.text(&prompt), language.sliding(4).len(), prompt))
-    };
-    assert_eq!(text(own.as_ref()), text(prepared.as_ref()));
-    let held_out = |task: &Arc<dyn Task>| Tuning::of(task.clone()).map(|task| tested(&task));
-    assert_eq!(held_out(own), held_out(prepared));
 }
 
 /// Everything that a study sees of a task, but the name of its file.

@@ -9,7 +9,7 @@ use super::limits::{MAX_ALPHABET, MIN_CHARACTERS};
 use super::quote::{counted, grouped};
 use crate::rng::{HostRng, RngExt, generator, permutation};
 use crate::task::floor::most_frequent_share;
-use crate::task::{Answer, Readout, Sample, Stream, Task, TestRows, Windows};
+use crate::task::{Answer, Readout, Sample, Task, TestRows, Windows};
 
 const TRAIN_LENGTHS: RangeInclusive<usize> = 16..=64;
 /// Two lengths inside and three beyond. The longest fits into the last tenth of a text with
@@ -35,10 +35,10 @@ const STEPS: usize = 1500;
 #[derive(Debug)]
 pub(super) struct MaskedText {
     /// All characters, and how many of them are for training; those after them are held out.
-    pub characters: Stream,
+    characters: Vec<u16>,
     train: usize,
     /// The number of characters in the vocabulary. After them come the unknown character, MASK, BOS and EOS.
-    pub known: usize,
+    known: usize,
     /// The test sets, one for each of [`TEST_LENGTHS`].
     tests: Vec<Vec<Sample>>,
     source: String,
@@ -63,7 +63,14 @@ impl MaskedText {
         let read = Characters::of(text)?;
         let note = read.describe("tested");
         let Characters { known, numbers, .. } = read;
-        let mut task = Self::untested(Stream::Short(numbers), known.len(), file);
+        let count = numbers.len();
+        let mut task = Self {
+            characters: numbers,
+            train: to_train(count),
+            known: known.len(),
+            tests: Vec::new(),
+            source: format!("{file}, {} characters", grouped(count)),
+        };
         for length in TEST_LENGTHS {
             let test = task.draw_test(length);
             let mut answers = test.iter().flat_map(|sample| &sample.answers);
@@ -81,28 +88,6 @@ impl MaskedText {
         let mut description = task.describe(note);
         description.extend(first_windows(text));
         Ok((task, description))
-    }
-
-    /// The task of characters that were read before, `known` of them in the vocabulary.
-    pub fn prepared(characters: Stream, known: usize, file: &str) -> Result<Self, &'static str> {
-        let count = characters.len();
-        if count < MIN_CHARACTERS || !(1..=MAX_ALPHABET).contains(&known) {
-            return Err("it has too few characters");
-        }
-        let mut task = Self::untested(characters, known, file);
-        task.tests = TEST_LENGTHS.map(|length| task.draw_test(length)).into();
-        Ok(task)
-    }
-
-    fn untested(characters: Stream, known: usize, file: &str) -> Self {
-        let count = characters.len();
-        Self {
-            characters,
-            train: to_train(count),
-            known,
-            tests: Vec::new(),
-            source: format!("{file}, {} characters", grouped(count)),
-        }
     }
 
     fn held_out(&self) -> usize {
@@ -164,13 +149,10 @@ impl MaskedText {
 
     /// Masks characters of a window at random. Windows of one length have the same number of masks.
     fn sample(&self, from: usize, length: usize, rng: &mut HostRng) -> Sample {
-        let window = match self.characters.window(from, length) {
-            Ok(window) => window.into_iter(),
-            Err(error) => panic!("the characters of {} cannot be read: {error}", self.source),
-        };
+        let window = &self.characters[from..from + length];
         let [mask, bos, eos] = [1, 2, 3].map(|nth| self.known + nth);
         let mut tokens = vec![bos];
-        tokens.extend(window.map(|character| character as usize));
+        tokens.extend(window.iter().map(|character| usize::from(*character)));
         tokens.push(eos);
         let mut masked = permutation(length, rng);
         masked.truncate(masked_of(length));
@@ -431,9 +413,9 @@ mod tests {
         let (task, description) = MaskedText::new(&text, "a.txt").unwrap();
         assert_eq!((task.train, task.held_out()), (1800, 200));
         assert_eq!(task.known, 2);
-        let of = |from, count| task.characters.window(from, count).unwrap();
-        assert!(of(0, 1800).iter().all(|character| *character < 2));
-        assert_eq!(of(1800, 4), [0, 2, 0, 2]);
+        let (train, test) = task.characters.split_at(1800);
+        assert!(train.iter().all(|character| *character < 2));
+        assert_eq!(test[..4], [0, 2, 0, 2]);
         description[1].says("50.0 % are unknown");
         // As many windows as there are starts, where there are fewer than 512.
         let counts = TEST_LENGTHS.map(|length| task.test_set(length).len());
@@ -474,7 +456,7 @@ mod tests {
         let (task, description) = MaskedText::new(&text, "a.txt").unwrap();
         assert_eq!((task.known, task.vocabulary()), (1000, 1004));
         description[1].says("the 1,000 most frequent of the 1,501");
-        let trained = task.characters.window(0, task.train).unwrap();
+        let trained = &task.characters[..task.train];
         assert!(trained.iter().filter(|c| **c == 1000).count() == 501);
     }
 }

@@ -1,11 +1,9 @@
 //! The times of the steps of series: how they are read and told, and how those of whole series become positions.
 
-use pe_burn::MAX_POSITION;
-use serde::{Deserialize, Serialize};
-
 use super::dates::Clock;
 use super::error::Problem;
 use super::quote::{grouped, shorten};
+use pe_burn::MAX_POSITION;
 
 /// Below this, 2^53, `f64` holds every whole number.
 const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -191,8 +189,7 @@ fn is_step(found: f64, step: f64, times: &[f64]) -> bool {
 }
 
 /// How the times of whole series become positions.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Unit {
     /// So much time is 1: the middle one of the steps of the training.
     step: f64,

@@ -9,7 +9,6 @@
 //! ├── data/test/FILE       a copy of the user's test file
 //! ├── data/labels/FILE     a copy of the user's table of classes
 //! ├── data/tokenizer/      a copy of the user's tokenizer, and the tokens that it made of the text
-//! ├── data.prepared        what the workers read in the place of a large file that takes long to parse
 //! ├── trials/TASK-SCHEME-SEED/
 //! │   ├── spec.json        what the trial runs
 //! │   ├── result.json      its scores, or the reason why it has none
@@ -172,11 +171,6 @@ impl StudyFolder {
             data.entry(LABELS),
             data,
         ]
-    }
-
-    /// The prepared form of the data, which the workers read.
-    pub fn prepared(&self) -> Entry {
-        self.entry("data.prepared")
     }
 
     /// The folder of all trials.

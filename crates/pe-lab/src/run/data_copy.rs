@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Seek, Write};
 use std::path::{Component, Path, PathBuf};
 
 use crate::ask::Tasks;
-use crate::data::{self, DataSpec, Known, Source};
+use crate::data::{self, DataSpec, DataTask, Known, Source};
 use crate::error::LabError;
 use crate::folder::{Copied, Copies, Entry, StudyFolder, is_there, make_folder, write_by};
 
@@ -46,12 +46,21 @@ pub fn kept_tasks(data: Option<&DataSpec>, folder: &StudyFolder) -> Result<Tasks
     Tasks::from_source(&source)
 }
 
-/// Checks that the copies of a file, of its test file and of its table of classes are the files that the study was made with.
+/// Checks the copies of the user's data, if any, once and before any worker reads them. A file that is read window by window may be
+/// larger than the memory, and is left to them.
 ///
 /// # Errors
 ///
 /// As [`kept_tasks`].
-pub(super) fn check_copies(spec: &DataSpec, folder: &StudyFolder) -> Result<(), LabError> {
+pub(super) fn check_kept(tasks: &Tasks, folder: &StudyFolder) -> Result<(), LabError> {
+    match tasks.data().map(DataTask::spec) {
+        Some(spec) if !spec.is_windowed() => check_copies(spec, folder),
+        _ => Ok(()),
+    }
+}
+
+/// Checks that the copies of a file, of its test file and of its table of classes are the files that the study was made with.
+fn check_copies(spec: &DataSpec, folder: &StudyFolder) -> Result<(), LabError> {
     let Copies {
         data, labels, test, ..
     } = folder.copies(spec);
@@ -171,7 +180,7 @@ fn keep(file: &Path, (of, copy): &Copied) -> Result<(), LabError> {
 }
 
 /// Who may read and write every one of some files.
-pub(super) fn mode_of_all<'a>(files: impl Iterator<Item = &'a Path>) -> Result<u32, LabError> {
+fn mode_of_all<'a>(files: impl Iterator<Item = &'a Path>) -> Result<u32, LabError> {
     let mut files = files.map(mode);
     files.try_fold(0o666, |all, of| Ok(all & of?))
 }

@@ -5,9 +5,9 @@ use std::process::Command;
 use std::time::Instant;
 
 use super::costs::{Costs, SchemeCosts};
+use super::data_copy::{check_kept, kept_tasks};
 use super::estimate::in_words;
 use super::machine::Machine;
-use super::prepared::{keep_prepared, task_of};
 use super::progress::Progress;
 use super::study::Study;
 use super::worker::Stop;
@@ -38,7 +38,7 @@ impl Study {
         progress: &Progress,
     ) -> Result<Costs, LabError> {
         let _lock = self.claim()?;
-        keep_prepared(self.tasks(), self.folder())?;
+        check_kept(self.tasks(), self.folder())?;
         let (task, schemes) = self.measured()?;
         let lengths = cost_lengths(self.tasks().get(&task)?.as_ref());
         let places: Vec<&TrialFolder> = schemes.iter().map(|(_, place)| place).collect();
@@ -189,7 +189,7 @@ fn least(rounds: &[Cost]) -> Option<Cost> {
 pub fn serve_cost(folder: &Path, length: usize) -> Result<String, LabError> {
     let folder = TrialFolder::of_study(folder);
     let spec: TrialSpec = read_json(&folder.spec())?;
-    let task = task_of(&spec, &folder.study())?;
+    let task = kept_tasks(spec.data.as_ref(), &folder.study())?.get(&spec.task)?;
     let device = device::open(&spec.device)?;
     let cost = measure_cost(
         &spec.model,

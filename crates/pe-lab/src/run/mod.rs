@@ -6,7 +6,6 @@
 //! | `claim` | making a folder the study's own, for one process at a time |
 //! | `lock` | one process at a time in a folder |
 //! | `data_copy` | the study's own copy of the user's data |
-//! | `prepared` | the prepared form of that data, which the workers read |
 //! | `estimate` | how long the trials will take |
 //! | `budget` | how many seeds and steps fit into a time |
 //! | `step` | the memory that a training step takes at least |
@@ -30,7 +29,6 @@ mod lock;
 mod machine;
 mod measure;
 mod merge;
-mod prepared;
 mod progress;
 mod provenance;
 mod step;

@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
+use super::data_copy::{check_kept, kept_tasks};
 use super::machine::cores;
-use super::prepared::{keep_prepared, task_of};
 use super::progress::Progress;
 use super::trial::{Outcome, TrialResult, run_trial};
 use crate::ask::{Tasks, TrialSpec};
@@ -161,7 +161,7 @@ impl Crew<'_> {
         if trials.is_empty() {
             return Ok(Vec::new());
         }
-        keep_prepared(tasks, folder)?;
+        check_kept(tasks, folder)?;
         // The longest first, so that no long trial runs alone at the end.
         let mut longest_first: Vec<&TrialSpec> = trials.iter().collect();
         longest_first.sort_by_key(|trial| Reverse(cost(trial, tasks)));
@@ -397,7 +397,7 @@ fn describe(result: &TrialResult) -> String {
 pub fn serve(folder: &Path) -> Result<(), LabError> {
     let folder = TrialFolder::of_study(folder);
     let spec: TrialSpec = read_json(&folder.spec())?;
-    let task = task_of(&spec, &folder.study())?;
+    let task = kept_tasks(spec.data.as_ref(), &folder.study())?.get(&spec.task)?;
     let steps = spec.most_steps();
     let mut watch = Watch::steps(move |step, _loss| {
         if step.is_multiple_of(REPORT_EVERY) || step == steps {

@@ -225,11 +225,6 @@ impl NextToken {
         lines
     }
 
-    /// All tokens.
-    pub fn tokens(&self) -> &Stream {
-        &self.tokens
-    }
-
     /// How tokens are written as text.
     pub fn alphabet(&self) -> &Alphabet {
         &self.about.alphabet

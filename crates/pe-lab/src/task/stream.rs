@@ -42,18 +42,12 @@ impl TokenFile {
                 ),
             ));
         }
-        let count = (bytes / width as u64) as usize;
-        Ok(Self::part(file, start, width, count))
-    }
-
-    /// `count` ids of `width` bytes each, of an open file, the first of which begins at byte `start`.
-    pub fn part(file: File, start: u64, width: usize, count: usize) -> Self {
-        Self {
+        Ok(Self {
             file: Mutex::new(file),
             start,
             width,
-            len: count,
-        }
+            len: (bytes / width as u64) as usize,
+        })
     }
 
     fn read(&self, from: usize, count: usize) -> Result<Vec<u64>> {
@@ -131,11 +125,6 @@ mod tests {
                 assert_eq!(window, expected);
             }
             assert!(file.window(999, 2).is_err());
-            // A part of the same file, behind which there is more.
-            let part = TokenFile::part(File::open(&path).unwrap(), 5, width, 10);
-            let part = Stream::File(part);
-            assert_eq!(part.window(3, 7).unwrap(), memory.window(3, 7).unwrap());
-            assert!(part.window(3, 8).is_err());
         }
         let short = Stream::Short(ids.iter().map(|id| *id as u16).collect());
         let [window, expected] = [&short, &memory].map(|of| of.window(500, 17).unwrap());

@@ -36,7 +36,6 @@ mod paper;
 mod plot;
 mod predict;
 #[cfg(unix)]
-mod prepared;
 mod series;
 #[cfg(unix)]
 mod serve;

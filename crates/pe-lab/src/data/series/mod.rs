@@ -22,7 +22,7 @@ pub use co2::co2;
 pub(super) use long::{channels_of, read as read_long};
 pub(super) use predict::to_predict;
 pub(super) use table::Target;
-pub(super) use task::{About, Series};
+pub(super) use task::Series;
 
 use super::error::{Problem, refuse};
 use super::limits::MIN_SERIES;

@@ -2,8 +2,6 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use serde::{Deserialize, Serialize};
-
 use super::super::limits::NAME;
 use super::super::numbers::{beyond_f32, largest_not_held, or_one, standard};
 use super::super::prediction::open_answer;
@@ -50,22 +48,6 @@ pub(in super::super) struct Series {
     step: f64,
 }
 
-/// What a series is, beside its numbers.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(in super::super) struct About {
-    target: String,
-    pub time: Option<String>,
-    /// Whether its times are dates.
-    dates: bool,
-    columns: Vec<String>,
-    /// The names of the classes, if they are what is predicted.
-    pub labels: Option<Vec<String>>,
-    to_train: usize,
-    window: usize,
-    lengths: Vec<usize>,
-}
-
 impl Series {
     /// The task. `lengths` are those that are tested, and `to_train` is the first row of the test.
     pub(super) fn new(
@@ -92,68 +74,6 @@ impl Series {
             window,
             lengths,
             table,
-        }
-    }
-
-    /// What [`prepared`](Self::prepared) takes beside the numbers of the table.
-    pub fn described(&self) -> About {
-        let table = &self.table;
-        About {
-            target: table.target.clone(),
-            time: table.time.clone(),
-            dates: table.dates,
-            columns: table.columns.clone(),
-            labels: match &table.to_predict {
-                Target::Next => None,
-                Target::Classes { labels, .. } => Some(labels.clone()),
-            },
-            to_train: self.to_train,
-            window: self.window,
-            lengths: self.lengths.clone(),
-        }
-    }
-
-    /// The task of a table that was read before, whose `values` are those of one column after the other.
-    pub fn prepared(
-        about: About,
-        values: Vec<f64>,
-        times: Option<Vec<f64>>,
-        classes: Option<Vec<usize>>,
-        file: &str,
-    ) -> Result<Self, &'static str> {
-        let rows = values.len().checked_div(about.columns.len()).unwrap_or(0);
-        let longest = about.lengths.iter().copied().max().unwrap_or(0);
-        let longest = longest.max(about.window);
-        let fits = rows > 0 && rows * about.columns.len() == values.len();
-        let fits = fits && about.to_train > longest && about.window >= 2;
-        let fits = fits && about.to_train.saturating_add(longest) < rows;
-        if !fits || times.as_ref().is_some_and(|times| times.len() != rows) {
-            return Err("its rows and columns do not fit");
-        }
-        let to_predict = match (about.labels, classes) {
-            (Some(labels), Some(of_rows)) => {
-                let fits = of_rows.len() == rows && of_rows.iter().all(|row| *row < labels.len());
-                if !fits {
-                    return Err("its rows and classes do not fit");
-                }
-                Target::Classes { labels, of_rows }
-            }
-            _ => Target::Next,
-        };
-        let table = Table {
-            target: about.target,
-            time: about.time,
-            dates: about.dates,
-            columns: about.columns,
-            values: values.chunks(rows).map(<[f64]>::to_vec).collect(),
-            times,
-            to_predict,
-        };
-        let (to_train, window) = (about.to_train, about.window);
-        let task = Self::new(table, file, to_train, window, about.lengths);
-        match task.check_range(&task.table) {
-            Ok(()) => Ok(task),
-            Err(_) => Err("some of its numbers are too large"),
         }
     }
 

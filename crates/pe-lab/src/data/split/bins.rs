@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use serde::{Deserialize, Serialize};
-
 use crate::data::limits::MIN_TESTED;
 use crate::data::rows::Rows;
 
@@ -12,7 +10,7 @@ use crate::data::rows::Rows;
 pub(super) const MAX_TESTED: usize = 5_000;
 
 /// Test rows of similar length, shortest first.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::data) struct Bin {
     /// The length of the longest row.
     pub length: usize,
