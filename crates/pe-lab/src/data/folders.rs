@@ -15,6 +15,8 @@ const MAX_FILES: usize = 100_000;
 const MAX_DEPTH: usize = 8;
 /// Files that file managers leave behind.
 const LEFT_BEHIND: [&str; 2] = ["thumbs.db", "desktop.ini"];
+/// What lies in the folder of a study.
+const STUDY: &str = "study.json";
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
@@ -82,7 +84,7 @@ fn classes(root: &Path, advice: &str) -> Result<Found, Problem> {
     let (mut files, mut count) = (Vec::new(), 0);
     for entry in sorted(root)? {
         let name = name_of(&entry);
-        if is_hidden(&name) {
+        if is_hidden(&entry) {
             found.hidden += 1;
         } else if !entry.is_dir() {
             files.push(name);
@@ -246,7 +248,7 @@ pub(super) fn left_out(hidden: usize, bad: &[BadImage]) -> Vec<String> {
     let mut lines = Vec::new();
     if hidden > 0 {
         lines.push(format!(
-            "hidden files, which are not read: {}",
+            "hidden files and studies, which are not read: {}",
             grouped(hidden)
         ));
     }
@@ -292,7 +294,7 @@ fn walk(
         )));
     }
     for entry in sorted(folder)? {
-        if is_hidden(&name_of(&entry)) {
+        if is_hidden(&entry) {
             *hidden += 1;
         } else if entry.is_dir() {
             walk(&entry, depth + 1, files, hidden, count)?;
@@ -328,6 +330,10 @@ fn name_of(path: &Path) -> String {
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-fn is_hidden(name: &str) -> bool {
-    name.starts_with('.') || LEFT_BEHIND.contains(&name.to_ascii_lowercase().as_str())
+/// Whether it is no data: hidden, left behind by a file manager, or a study, whose folder may lie in that of its data.
+fn is_hidden(entry: &Path) -> bool {
+    let name = name_of(entry);
+    name.starts_with('.')
+        || LEFT_BEHIND.contains(&name.to_ascii_lowercase().as_str())
+        || entry.join(STUDY).is_file()
 }

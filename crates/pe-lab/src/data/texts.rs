@@ -306,6 +306,9 @@ mod tests {
         let root = folder.path().join("reviews");
         write(&root);
         fs::write(root.join("good/.hidden"), "x").unwrap();
+        // An earlier study of it, in the folder itself.
+        fs::create_dir(root.join("pe-lab-results")).unwrap();
+        fs::write(root.join("pe-lab-results/study.json"), "{}").unwrap();
         for (tokens, token) in [("", "word"), ("tokens = 'characters'", "character")] {
             let data = load(&root, tokens).unwrap();
             assert_eq!(data.spec().file, "reviews.jsonl");
@@ -314,7 +317,7 @@ mod tests {
             data.says(&format!(
                 "a token is a {token}; the study keeps the texts as lines of reviews.jsonl"
             ));
-            data.says("hidden files, which are not read: 1");
+            data.says("hidden files and studies, which are not read: 2");
             let kept = folder.path().join("reviews.jsonl");
             fs::write(&kept, data.packed().unwrap()).unwrap();
             let again = load(&kept, tokens).unwrap();

@@ -232,7 +232,7 @@ fn images_are_predicted_as_they_were_tested() {
     said.says_all(&[
         "2 of 3 images brought to the 12 × 12 pixels of the training",
         "was cut off 1 of them",
-        "hidden files, which are not read: 1",
+        "hidden files and studies, which are not read: 1",
     ]);
     // A single file.
     let (table, _) = good(folder, "predict new/b.png --study study");

@@ -33,7 +33,7 @@ fn what_cannot_be_used_is_named_and_can_be_left_out() {
     tells(&read(&root, "skip_bad = 4").unwrap()).says_all(&[
         "40 images",
         "files left out because they cannot be used: 4",
-        "hidden files, which are not read: 1",
+        "hidden files and studies, which are not read: 1",
     ]);
 }
 
