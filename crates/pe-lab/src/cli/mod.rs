@@ -3,7 +3,6 @@
 mod array;
 mod compare;
 mod costs;
-mod given;
 mod inspect;
 mod judge;
 mod merge;
@@ -21,7 +20,6 @@ mod sizes;
 mod terminal;
 mod train;
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -34,7 +32,6 @@ use crate::error::LabError;
 use crate::folder::make_named_folder;
 use crate::run;
 use crate::task::Causal;
-use given::shortened;
 use terminal::print_line;
 
 /// Which positional encoding, for which data?
@@ -185,11 +182,11 @@ impl Lab {
         let cli = command
             .try_get_matches()
             .and_then(|of| Cli::from_arg_matches(&of));
-        let cli = cli.unwrap_or_else(|error| refused(&error));
+        let cli = cli.unwrap_or_else(|error| error.exit());
         match cli.run() {
             Ok(code) => ExitCode::from(code),
             Err(error) => {
-                tell(&shortened(&format!("error: {error}")));
+                tell(&format!("error: {error}"));
                 ExitCode::from(error.exit_code())
             }
         }
@@ -200,16 +197,6 @@ impl Lab {
 fn with_negative_numbers(flag: Arg) -> Arg {
     let takes_value = flag.get_long().is_some() && flag.get_action().takes_values();
     flag.allow_negative_numbers(takes_value)
-}
-
-/// Ends the program with what is wrong with its arguments, or with the help that was asked for.
-fn refused(error: &clap::Error) -> ! {
-    let message = error.render().to_string();
-    if let Cow::Owned(short) = shortened(&message) {
-        tell(short.trim_end());
-        std::process::exit(error.exit_code());
-    }
-    error.exit()
 }
 
 impl Cli {

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -13,15 +13,13 @@ use super::rows::Rows;
 use super::signals::{PATIENCE, on_stop};
 use super::sizes::Sizes;
 use super::terminal::{print_line, write_line};
-use crate::ask::{
-    Names, Plan, Scheme, Seeds, Steps, StudySpec, TaskSteps, Tasks, TrialSpec, Versions, task_names,
-};
+use crate::ask::{Names, Plan, Scheme, Seeds, Steps, StudySpec, TrialSpec, task_names};
 use crate::console::tell;
 use crate::device::DEVICES;
 use crate::error::LabError;
 use crate::folder::{
-    StudyFolder, TrialFolder, is_there, is_unfinished, make_named_folder, names, read_json,
-    remove_all, remove_unfinished, write_json,
+    StudyFolder, TrialFolder, is_there, is_unfinished, make_named_folder, names, read_sealed,
+    remove_unfinished, write_sealed,
 };
 use crate::grouped::counted;
 use crate::learn::{Checkpoints, CurvePoint, EPOCH, LastCheckpoint, Watch, last_checkpoint};
@@ -197,22 +195,14 @@ impl TrainArgs {
         // Another process may have begun a training in between.
         self.check_empty(folder)?;
         remove_unfinished(folder.entry())?;
-        // The lock says that a copy of data without a training is what a start left that was stopped.
-        let place = StudyFolder::at(&self.out);
-        remove_all(&place.entry(StudyFolder::DATA))?;
-        keep_data(&tasks, &place)?;
-        write_json(&folder.spec(), spec)?;
+        keep_data(&tasks, &StudyFolder::at(&self.out))?;
+        write_sealed(&folder.spec(), spec)?;
         Ok((spec.clone(), tasks.get(&spec.task)?, lock))
     }
 
     /// Checks that nothing is in the folder but what a start leaves that was killed.
     fn check_empty(&self, folder: &TrialFolder) -> Result<(), LabError> {
-        let is_marked = Lock::is_marked(&folder.lock());
-        let own = |name: &OsString| {
-            is_unfinished(name)
-                || name == TrialFolder::LOCK
-                || (name == StudyFolder::DATA && is_marked)
-        };
+        let own = |name: &OsString| is_unfinished(name) || name == TrialFolder::LOCK;
         if !names(folder.entry())?.iter().all(own) {
             let (out, is_training) = (self.out.display(), is_there(&folder.spec())?);
             return Err(LabError::Usage(if is_training {
@@ -249,55 +239,13 @@ impl TrainArgs {
                 TrialFolder::RESULT
             )));
         }
-        let spec: TrialSpec = read_json(&folder.spec())?;
+        let spec: TrialSpec = read_sealed(&folder.spec())?;
         // The data are kept in the same folder.
         let tasks = kept_tasks(spec.data.as_ref(), &StudyFolder::at(&self.out))?;
         keep_as_private_as(tasks.files())?;
-        check(&spec, &tasks, &folder.spec())?;
         check_room(std::slice::from_ref(&spec), &tasks, 1)?;
         let task = tasks.get(&spec.task)?;
         Ok((spec, task, lock))
-    }
-}
-
-/// Checks that a spec of a file is one that `train` writes: that of a study of one task, one scheme and one seed.
-fn check(spec: &TrialSpec, tasks: &Tasks, file: &Path) -> Result<(), LabError> {
-    let study = StudySpec {
-        schemes: vec![spec.scheme.name.clone()],
-        tasks: vec![TaskSteps {
-            name: spec.task.clone(),
-            steps: spec.steps,
-            auto_from: spec.auto_from,
-        }],
-        data: spec.data.clone(),
-        seeds: vec![spec.seed],
-        until: None,
-        recipe: spec.recipe.clone(),
-        tune: None,
-        model: spec.model.clone(),
-        test_scalings: spec.test_scalings.clone(),
-        device: spec.device.clone(),
-        versions: Versions::current(),
-        grown: Vec::new(),
-    };
-    let wrong = |reason: &dyn std::fmt::Display| {
-        LabError::Usage(format!(
-            "{}: {reason}; start the training anew in another folder",
-            file.display()
-        ))
-    };
-    study.check(tasks).map_err(|error| wrong(&error))?;
-    if spec.auto_from.is_some() {
-        return Err(wrong(
-            &"it goes on until it has converged, as trials of a study do; `train` runs a number of steps",
-        ));
-    }
-    match &study.trials(tasks)?[..] {
-        [own] if own == spec => Ok(()),
-        _ => Err(wrong(&format!(
-            "its scheme is not what `{}` is, so that it is no training of this program",
-            spec.scheme.name
-        ))),
     }
 }
 

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use super::study::Study;
 use super::trial::{Outcome, Timing, TrialResult, encoding_bytes, read_weights};
 use crate::ask::TrialSpec;
-use crate::console::tell;
 use crate::error::LabError;
 use crate::folder::{
     Entry, TrialFolder, is_there, make_folder, names, read_bounded, remove, write_json, write_whole,
@@ -20,7 +19,7 @@ use crate::folder::{
 /// # Errors
 ///
 /// When a folder holds no study or another one, with what differs; when two results differ, with both files; when
-/// a file cannot be read or written.
+/// a file cannot be read or written, or is damaged: delete it, and the trial is taken from another folder that has it.
 pub fn merge(parts: &[PathBuf], to: &Path) -> Result<Study, LabError> {
     let [first, others @ ..] = parts else {
         return Err(LabError::Usage("name at least one folder to merge".into()));
@@ -104,22 +103,15 @@ impl Found {
     }
 }
 
-/// What a trial left, if any study has finished it: of several studies, the first that has all of it as it was
-/// written. One that is damaged is passed over, with a line that says so, where another is whole.
+/// What a trial left, if any study has finished it: of several studies, the first that has all of it.
 fn one_of<'a>(
     studies: impl Iterator<Item = &'a Study>,
     trial: &TrialSpec,
 ) -> Result<Option<Found>, LabError> {
-    let (mut best, mut damaged): (Option<Found>, Vec<LabError>) = (None, Vec::new());
+    let mut best: Option<Found> = None;
     for study in studies {
-        let found = match Found::of(study, trial) {
-            Ok(Some(found)) => found,
-            Ok(None) => continue,
-            Err(error @ LabError::Content { .. }) => {
-                damaged.push(error);
-                continue;
-            }
-            Err(error) => return Err(error),
+        let Some(found) = Found::of(study, trial)? else {
+            continue;
         };
         match &best {
             Some(known) if without_times(&known.result) != without_times(&found.result) => {
@@ -133,16 +125,7 @@ fn one_of<'a>(
             _ => best = Some(found),
         }
     }
-    let Some(best) = best else {
-        return damaged.into_iter().next().map_or(Ok(None), Err);
-    };
-    for error in damaged {
-        tell(&format!(
-            "{error}; what is merged is that of {}",
-            best.place.path().display()
-        ));
-    }
-    Ok(Some(best))
+    Ok(best)
 }
 
 /// What is the same whenever the trial is run.

@@ -7,12 +7,10 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::Duration;
 
 use crate::common::{
-    self, SMALL, Says, behind, edit_sealed, failed, kill, pipe, report, resume, send, succeeds,
-    temporary, train, train_digits,
+    self, Says, behind, edit_sealed, failed, pipe, report, resume, send, succeeds, temporary,
+    train_digits,
 };
 
 /// Two short trials, one after the other.
@@ -212,54 +210,6 @@ fn a_training_on_a_full_disk_can_go_on() {
     assert!(!out.join("result.json").exists());
     succeeds(&mut resume(&out));
     assert!(out.join("result.json").exists());
-}
-
-#[test]
-fn a_training_stopped_while_it_copies_its_data_starts_or_goes_on() {
-    let (folder, out) = temporary("training");
-    let begun = |data: &Path, flags: &str| {
-        let mut command = train(&format!("--steps 3 {flags} {SMALL}"), &out);
-        command.arg("--data").arg(data);
-        command
-    };
-    // No file may be larger than 8 blocks; the data are.
-    let rows = folder.path().join("rows.csv");
-    let lines = (0..2_000).map(|i| format!("well,a b {i}\nill,b a {i}\n"));
-    fs::write(&rows, format!("label,text\n{}", lines.collect::<String>())).unwrap();
-    let limited = &mut behind("trap '' XFSZ; ulimit -f 8", &begun(&rows, ""));
-    failed(common::ended(limited), 1);
-    assert!(!out.join("spec.json").exists());
-    succeeds(&mut begun(&rows, ""));
-    // Killed at several moments of the copy.
-    let ids = folder.path().join("ids.u16.bin");
-    let tokens = (0..8_000_000_u64).flat_map(|i| ((i * i / 7 % 50) as u16).to_le_bytes());
-    fs::write(&ids, tokens.collect::<Vec<u8>>()).unwrap();
-    let mut copying = 0;
-    for wait in [0, 3, 10, 30] {
-        fs::remove_dir_all(&out).unwrap();
-        let mut command = begun(&ids, "--train-length 16");
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
-        while !out.join("data").exists() {
-            assert_eq!(child.try_wait().unwrap(), None);
-        }
-        thread::sleep(Duration::from_millis(wait));
-        kill(child);
-        let has_begun = out.join("spec.json").exists();
-        copying += u32::from(!has_begun);
-        succeeds(&mut match has_begun {
-            true => resume(&out),
-            false => begun(&ids, "--train-length 16"),
-        });
-        assert!(out.join("result.json").exists());
-    }
-    assert!(copying > 0, "it was killed while it copied");
-    // A folder of that name that no start has left is of somebody else.
-    fs::remove_dir_all(&out).unwrap();
-    fs::create_dir_all(out.join("data")).unwrap();
-    fs::write(out.join("data/notes.txt"), "mine").unwrap();
-    failed(common::ended(&mut begun(&rows, "")), 2).says("is not empty");
-    assert_eq!(fs::read(out.join("data/notes.txt")).unwrap(), b"mine");
 }
 
 #[test]

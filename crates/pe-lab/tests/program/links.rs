@@ -10,8 +10,8 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{
-    self, Says, end_of, ended_in_time as ended, merge, pipe, report, resume, send, temporary,
-    train_digits, wait_until,
+    self, Says, end_of, ended_in_time as ended, merge, pipe, report, resume, send, train_digits,
+    wait_until,
 };
 
 const TRIAL: &str = "trials/digits-learned-1";
@@ -87,43 +87,6 @@ fn merge_copies_no_file_from_outside_of_a_part() {
             said.says_all(&[name, "digits-learned-1"]);
             assert!(!merged.join(TRIAL).join(name).exists(), "{name}, way {way}");
             others.check(name);
-        }
-    }
-}
-
-#[test]
-fn merge_takes_what_is_whole_where_one_part_is_damaged() {
-    let (folder, whole) = temporary("whole");
-    assert_eq!(ended(&mut study(&whole)).0, 0);
-    let encoding = fs::read(whole.join(TRIAL).join("encoding.csv")).unwrap();
-    for (number, damage) in ["changed", "gone", "result"].into_iter().enumerate() {
-        let part = folder.path().join(damage);
-        copy(&whole, &part);
-        let file = part.join(TRIAL).join("encoding.csv");
-        match damage {
-            "changed" => fs::write(&file, "1,2\n3,4\n").unwrap(),
-            "gone" => fs::remove_file(&file).unwrap(),
-            _ => fs::write(part.join(TRIAL).join("result.json"), "{").unwrap(),
-        }
-        let alone = folder.path().join(format!("alone-{number}"));
-        let (code, said) = ended(&mut merge(&[&part], &alone));
-        assert_eq!(code, 1, "{damage}: {said}");
-        said.says("result.json");
-        let merged = folder.path().join(format!("merged-{number}"));
-        let (code, said) = ended(&mut merge(&[&part, &whole], &merged));
-        assert_eq!(code, 0, "{damage}: {said}");
-        said.says("what is merged is that of");
-        assert_eq!(
-            fs::read(merged.join(TRIAL).join("encoding.csv")).unwrap(),
-            encoding
-        );
-        // What is said of a file that is gone helps: without its result the trial is run again.
-        if damage == "gone" {
-            let (_, said) = ended(&mut report(&part));
-            said.says_all(&["result.json", "delete it and run again"]);
-            fs::remove_file(part.join(TRIAL).join("result.json")).unwrap();
-            assert_eq!(ended(&mut study(&part)).0, 0);
-            assert_eq!(fs::read(&file).unwrap(), encoding);
         }
     }
 }
