@@ -217,21 +217,6 @@ mod tests {
         assert!(error < 1e-12, "{measured} against {expected}");
     }
 
-    #[test]
-    fn small_mode_shares_counted_by_hand() {
-        assert_eq!(expected_mode_share(1, 8), 1.0);
-        assert_eq!(expected_mode_share(5, 1), 1.0);
-        // Two draws of two symbols: aa, bb have a maximum of 2, ab, ba of 1.
-        close(expected_mode_share(2, 2), 0.75);
-        // Three draws of two symbols: 2 of 8 have a maximum of 3, the others 2.
-        let mean = (2.0 * 3.0 + 6.0 * 2.0) / 8.0;
-        close(expected_mode_share(3, 2), mean / 3.0);
-        // Four draws of eight symbols, by the shape of the bag: 8 sequences of one symbol, 224 of
-        // three and one, 168 of two and two, 2016 of two and two singles, 1680 without a repeat.
-        let total = 8 * 4 + 224 * 3 + (168 + 2016) * 2 + 1680;
-        close(expected_mode_share(4, 8), total as f64 / 4096.0 / 4.0);
-    }
-
     /// The expected values were computed in another way: as a sum over all partitions of `n` into at most
     /// eight counts, each with its multinomial weight.
     #[test]
@@ -265,15 +250,6 @@ mod tests {
     }
 
     #[test]
-    fn another_token_counted_by_hand() {
-        // Two tokens: the other one is the whole bag but one, so it is known.
-        close(best_other_share(2, 8), 1.0);
-        // Three of two symbols: aaa is sure; in aab an a faces {a, b} and b faces {a, a}: 2/3.
-        close(best_other_share(3, 2), (2.0 + 6.0 * 2.0 / 3.0) / 8.0);
-        assert_eq!(best_other_share(1, 8), 0.0);
-    }
-
-    #[test]
     fn fixed_places_lie_between_the_known_cases() {
         for n in [4, 10, 21, 80] {
             // No place is fixed: another token. A share of 1/n: any token, the own one too.
@@ -282,29 +258,5 @@ mod tests {
             close(partly_fixed_share(n, 8, one), expected_mode_share(n, 8));
             close(partly_fixed_share(n, 8, 1.0), 1.0);
         }
-    }
-
-    #[test]
-    fn a_previous_occurrence_counted_by_hand() {
-        // One token: never an earlier one. Two: aa is (none, a), one of which is right; ab is sure.
-        close(previous_occurrence_share(1, 8), 1.0);
-        close(previous_occurrence_share(2, 2), 0.5 * 0.5 + 0.5);
-        // Three of two symbols. aaa: (none, a, a), 2 of 3. One b in aab, aba, baa: b says none, and
-        // the answers at the two a are (none, a), (none, b), (none, a): none is right 1 of 2. So 2
-        // of 3.
-        close(previous_occurrence_share(3, 2), 2.0 / 3.0);
-    }
-
-    #[test]
-    fn equal_ends_counted_by_hand() {
-        // Two bits are the bag itself. Three: 000 and 111 are sure; with one odd bit out, the ends
-        // are equal only when it is in the middle, so "not equal" is right in 2 of 3.
-        close(equal_ends_share(2), 1.0);
-        close(equal_ends_share(3), (2.0 + 6.0 * 2.0 / 3.0) / 8.0);
-        // Four: 2 sequences are sure, 8 with one odd bit give 1/2, 6 with two of each 2/3.
-        let right = 2.0 + 8.0 * 0.5 + 6.0 * 2.0 / 3.0;
-        close(equal_ends_share(4), right / 16.0);
-        let far = 0.5 + 0.484 / 79.0;
-        assert!((equal_ends_share(80) - far).abs() < 2e-4);
     }
 }

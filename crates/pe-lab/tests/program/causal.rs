@@ -6,10 +6,6 @@ use std::path::Path;
 use crate::common::{
     NO_TRIAL, SMALL, Says, failed, good_in as good, json, numbers, rows, run_in as ran,
 };
-use pe_lab::ask::{ModelSpec, Scheme, Tasks};
-use pe_lab::door::Entry;
-use pe_lab::learn::{Keep, Model, evaluate, generate};
-use pe_lab::task::Prompted;
 use serde_json::Value;
 
 #[track_caller]
@@ -200,48 +196,4 @@ fn own_rows_are_answered_and_predicted() {
     let long = format!("{{\"prompt\": \"{}\"}}\n", "red ".repeat(60));
     fs::write(at.join("long.jsonl"), long).unwrap();
     failed(ran(at, "predict long.jsonl --study s"), 2).says("row 1 has 60 tokens");
-}
-
-/// The score is the share of the answers that greedy decoding writes as they should be: of a model that was trained so far that
-/// it writes ends.
-#[test]
-fn the_score_is_the_exact_match_of_what_is_written() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = folder.path();
-    fs::write(at.join("rows.jsonl"), answered(200)).unwrap();
-    let flags = "--causal --data rows.jsonl --schemes sinusoidal,rotary --seeds 1,";
-    small(at, &format!("compare --out s --steps 80 {flags}"));
-    let source = pe_lab::data::Source {
-        reading: pe_lab::data::Reading {
-            objective: Some(pe_lab::data::Objective::Answer),
-            ..Default::default()
-        },
-        ..pe_lab::data::Source::from(at.join("rows.jsonl").as_path())
-    };
-    let tasks = Tasks::from_source(&source).unwrap();
-    let task = tasks.get("data").unwrap();
-    let device = burn::tensor::Device::flex();
-    for scheme in ["sinusoidal", "rotary"] {
-        let trial = at.join(format!("s/trials/data-{scheme}-1"));
-        let spec = json(&trial.join("result.json"))["spec"].clone();
-        let sizes: ModelSpec = serde_json::from_value(spec["model"].clone()).unwrap();
-        let scheme: Scheme = serde_json::from_value(spec["scheme"].clone()).unwrap();
-        let model = Model::init(&sizes, task.as_ref(), &scheme, 1, &device).unwrap();
-        let weights = Entry::named(trial.join("weights.bpk"));
-        let bytes = fs::read(&weights).unwrap();
-        let model = model.with_weights(&weights, bytes).unwrap();
-        let mut ended = 0;
-        for score in evaluate(&model, task.as_ref(), &device, Keep::Scores).unwrap() {
-            let set = task.test_set(score.length);
-            let set: Vec<Prompted> = set.iter().map(Prompted::of).collect();
-            let prompts: Vec<Vec<usize>> = set.iter().map(|of| of.prompt.clone()).collect();
-            let written = generate(&model, task.as_ref(), &prompts, &device).unwrap();
-            let right = written.iter().zip(&set);
-            let right = right.filter(|(said, of)| said.ended && said.answer == of.answer);
-            assert_eq!(score.score.value(), right.count() as f64 / set.len() as f64);
-            ended += written.iter().filter(|written| written.ended).count();
-        }
-        // Otherwise the comparison says nothing.
-        assert!(ended > 0, "no answer has an end");
-    }
 }

@@ -1,18 +1,14 @@
-//! `pe-lab plot` as a user sees it, and those pictures compared with the files in `golden` that are not in the guide, whose
-//! pictures `guide.rs` compares.
-//!
-//! After an intended change, write the new pictures with
-//! `UPDATE_GOLDEN=1 cargo test --workspace --test program -- plot::`, and look at them.
+//! `pe-lab plot` as a user sees it. `guide.rs` compares whole pictures.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::common::{Says, ended, failed, lab, names, rows, well};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use pe_burn::Layout;
 use pe_lab::draw::colour::diverging;
-use pe_lab::plot::{Encoding, curves, heatmap, similarity};
+use pe_lab::plot::{Encoding, heatmap, similarity};
 use resvg::tiny_skia::Pixmap;
 
 const KINDS: &str = "heatmap curves frequencies clocks similarity rotary alibi";
@@ -52,44 +48,8 @@ fn cells(
     places.map(|(x, y)| first(x, y)).collect()
 }
 
-/// An SVG without the data of its images: how they are compressed is not what is compared.
-fn without_images(svg: &str) -> String {
-    let mut parts = svg.split("data:image/png;base64,");
-    let mut text = parts.next().unwrap().to_string();
-    for part in parts {
-        text.push_str(&part[part.find('"').unwrap()..]);
-    }
-    text
-}
-
-fn golden(name: &str, svg: &str) {
-    let file = PathBuf::from(format!("tests/golden/{name}.svg"));
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(&file, svg).unwrap();
-    }
-    let golden = fs::read_to_string(&file).unwrap();
-    let (ours, expected) = (without_images(svg), without_images(&golden));
-    for (number, (ours, expected)) in ours.lines().zip(expected.lines()).enumerate() {
-        assert_eq!(ours, expected, "{name}.svg, line {}", number + 1);
-    }
-    assert_eq!(ours.lines().count(), expected.lines().count(), "{name}.svg");
-    assert!(images(svg) == images(&golden), "the images of {name}.svg");
-}
-
 fn encoding(d_model: usize, start: usize, seq_len: usize, layout: Layout) -> Encoding {
     Encoding::new(d_model, 10_000.0, layout, start, seq_len).unwrap()
-}
-
-#[test]
-fn small_pictures_are_the_golden_ones() {
-    let paper = encoding(8, 0, 6, Layout::Interleaved);
-    golden("curves", &curves::svg(&paper, &[2, 5], &[0, 3]).unwrap());
-    let halves = encoding(7, 40, 6, Layout::Halves);
-    golden("heatmap-halves", &heatmap::svg(&halves).unwrap());
-    let table = [[1.0, 0.0], [0.0, 2.0], [0.0, 0.0], [-3.0, 0.0]].map(Vec::from);
-    let svg = similarity::svg(&table, 10, "A trained table").unwrap();
-    golden("similarity-table", &svg);
 }
 
 #[test]

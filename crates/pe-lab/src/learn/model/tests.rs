@@ -88,64 +88,9 @@ fn answers_are_read_at_their_positions_or_from_the_mean() {
     assert_eq!(digits.forward(tokens, None, &at, None).dims(), [3, 10]);
 }
 
-#[test]
-fn decoding_from_a_cache_gives_the_logits_of_the_whole_sequence() {
-    let device = Device::flex();
-    let task = crate::task::text();
-    let ids: Vec<i32> = (0..24).map(|at| at * 7 % 20).collect();
-    let tokens = Tensor::<1, Int>::from_ints(&ids[..], &device).reshape([1, 24]);
-    for name in "sinusoidal learned rotary fox fox_rotary alibi t5".split(' ') {
-        let model = model(task.as_ref(), name);
-        if name.starts_with("fox") {
-            // For each layer a gate of each of 4 heads.
-            assert_eq!(model.position_parameters(), 2 * (64 * 4 + 4), "{name}");
-        }
-        let last = Tensor::<1, Int>::from_ints([23], &device);
-        let whole = model.forward(tokens.clone(), None, &Positions::default(), Some(last));
-        let mut caches = model.caches().unwrap();
-        let mut decoded = model.decode(tokens.clone().slice_dim(1, 0..20), &mut caches);
-        for at in 20..24 {
-            decoded = model.decode(tokens.clone().slice_dim(1, at..at + 1), &mut caches);
-        }
-        let difference = (whole - decoded).abs().max().into_scalar::<f32>();
-        assert!(difference < 1e-5, "{name}: {difference}");
-    }
-}
-
 fn sequence(tokens: &[usize]) -> Sample {
     let (position, class) = (0, 0);
     Sample::new(tokens.to_vec(), vec![Answer { position, class }])
-}
-
-fn logits(model: &Model, task: &dyn Task, samples: &[Sample]) -> Vec<f32> {
-    let batch = TensorBatch::new(samples, task.readout(), &Device::flex());
-    let logits = model.forward(batch.input, batch.padding, &batch.positions, batch.read);
-    logits.into_data().try_to_vec().unwrap()
-}
-
-#[test]
-fn a_padded_batch_is_answered_as_each_row_alone() {
-    let rows: [&[usize]; 3] = [&[3, 1, 4, 1, 5, 2], &[2], &[7, 0, 6]];
-    let rows = rows.map(sequence);
-    for task in [&Digits as &dyn Task, &Reverse] {
-        for name in Scheme::names_for(task, &ModelSpec::default()) {
-            let model = model(task, name);
-            if model.scheme().needs_grid() {
-                continue; // its inputs always fill the grid, so there is no padding
-            }
-            let together = logits(&model, task, &rows);
-            let alone: Vec<f32> = rows
-                .iter()
-                .flat_map(|row| logits(&model, task, std::slice::from_ref(row)))
-                .collect();
-            assert_eq!(together.len(), alone.len());
-            for (a, b) in together.iter().zip(&alone) {
-                assert!((a - b).abs() < 1e-5, "{name}: {a} padded, {b} alone");
-            }
-            // The rows differ, so the comparison means something.
-            assert!((alone[0] - alone[task.classes()]).abs() > 1e-3);
-        }
-    }
 }
 
 #[test]
