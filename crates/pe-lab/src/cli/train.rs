@@ -200,7 +200,7 @@ impl TrainArgs {
         Ok((spec.clone(), tasks.get(&spec.task)?, lock))
     }
 
-    /// Checks that nothing is in the folder but what a start leaves that was killed.
+    /// Checks that nothing is in the folder but the lock and files that were not finished.
     fn check_empty(&self, folder: &TrialFolder) -> Result<(), LabError> {
         let own = |name: &OsString| is_unfinished(name) || name == TrialFolder::LOCK;
         if !names(folder.entry())?.iter().all(own) {

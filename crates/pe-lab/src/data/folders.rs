@@ -84,10 +84,12 @@ fn classes(root: &Path, advice: &str) -> Result<Found, Problem> {
     let (mut files, mut count) = (Vec::new(), 0);
     for entry in sorted(root)? {
         let name = name_of(&entry);
-        if is_hidden(&entry) {
+        if is_hidden(&name) {
             found.hidden += 1;
         } else if !entry.is_dir() {
             files.push(name);
+        } else if is_study(&entry) {
+            found.hidden += 1;
         } else {
             let mut of_class = Vec::new();
             walk(&entry, 0, &mut of_class, &mut found.hidden, &mut count)?;
@@ -294,10 +296,13 @@ fn walk(
         )));
     }
     for entry in sorted(folder)? {
-        if is_hidden(&entry) {
+        if is_hidden(&name_of(&entry)) {
             *hidden += 1;
         } else if entry.is_dir() {
-            walk(&entry, depth + 1, files, hidden, count)?;
+            match is_study(&entry) {
+                true => *hidden += 1,
+                false => walk(&entry, depth + 1, files, hidden, count)?,
+            }
         } else {
             *count += 1;
             if *count > MAX_FILES {
@@ -330,10 +335,11 @@ fn name_of(path: &Path) -> String {
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-/// Whether it is no data: hidden, left behind by a file manager, or a study, whose folder may lie in that of its data.
-fn is_hidden(entry: &Path) -> bool {
-    let name = name_of(entry);
-    name.starts_with('.')
-        || LEFT_BEHIND.contains(&name.to_ascii_lowercase().as_str())
-        || entry.join(STUDY).is_file()
+fn is_hidden(name: &str) -> bool {
+    name.starts_with('.') || LEFT_BEHIND.contains(&name.to_ascii_lowercase().as_str())
+}
+
+/// Whether a folder is that of a study, which may lie in the folder of its data.
+fn is_study(folder: &Path) -> bool {
+    folder.join(STUDY).is_file()
 }

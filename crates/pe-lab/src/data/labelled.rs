@@ -61,7 +61,8 @@ pub(super) struct Labelled {
     values: Vec<f64>,
     /// The rows to train on, in the order of the file.
     pub train: Vec<usize>,
-    /// The inputs of the rows that are held out while something is chosen, where rows have groups.
+    /// Where rows have groups: the inputs of the rows to train on that are held out while something is chosen, as `--tune` does. They
+    /// are whole groups.
     apart: Option<HashSet<Vec<usize>>>,
     /// The number of each row's unit: rows that stay together.
     units: Vec<usize>,
@@ -73,7 +74,7 @@ pub(super) struct Labelled {
 }
 
 /// Which rows one task is about, and with how many words.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Division {
     pub name: String,
     /// The size of the vocabulary without BOS and EOS, which come after it.
@@ -84,9 +85,6 @@ pub(super) struct Division {
     inside: Vec<Bin>,
     /// The same of those that are longer than any in training; none without such a test.
     beyond: Vec<Bin>,
-    /// Where rows have groups: the rows to train on that are held out while something is chosen, as `--tune` does. They
-    /// are whole groups.
-    apart: Option<Vec<usize>>,
     /// What number is predicted of a row, where labels are numbers.
     pub target: Option<Target>,
     /// How times become positions, where rows have times.
@@ -120,82 +118,37 @@ impl Labelled {
         let tested: Vec<usize> = tested(&split).copied().collect();
         let warning = Alike::of(data, &split.train, &tested).warning();
         description.extend(warning.clone());
-        let known = data.words.iter().zip(&numbers);
-        let known = known.filter(|(_, number)| **number != UNKNOWN);
-        let vocabulary = known
-            .map(|(word, number)| (word.clone(), *number))
-            .collect();
-        let division = Division {
-            name,
-            words: numbers.iter().max().map_or(1, |most| *most as usize + 1),
-            train_lengths: split.train_lengths,
-            apart: (!data.groups.is_empty()).then(|| apart(&split)),
-            target,
-            times: unit,
-            inside: split.inside,
-            beyond: split.beyond.unwrap_or_default(),
-        };
+        let apart = (!data.groups.is_empty()).then(|| apart(&split));
+        let values = numbers::values(&data.labels).filter(|_| target.is_some());
         let task = Self {
-            vocabulary,
+            about: about(data, target.as_ref()),
+            source: format!("{file}, {} rows", grouped(sequences.count())),
+            vocabulary: known_words(data, &numbers),
             kind: data.written.unwrap_or(TokenKind::Words),
+            values: values.unwrap_or_default(),
+            epochs: Epochs::over(split.train.len(), "data/train"),
+            division: Division {
+                name,
+                words: numbers.iter().max().map_or(1, |most| *most as usize + 1),
+                train_lengths: split.train_lengths,
+                target,
+                times: unit,
+                inside: split.inside,
+                beyond: split.beyond.unwrap_or_default(),
+            },
+            apart: None,
             units: split.together.of_row,
             warning,
-            ..Self::of(
-                sequences.clone(),
-                data.labels.clone(),
-                file,
-                division,
-                numbers,
-                split.train,
-                measured,
-            )
-        };
-        Ok((task, description))
-    }
-
-    /// The task that reads these parts, in which `numbers` are the indices in its vocabulary of all tokens and
-    /// `train` are the rows to train on. It knows no words.
-    fn of(
-        sequences: Arc<Sequences>,
-        labels: Vec<String>,
-        file: &str,
-        division: Division,
-        numbers: Vec<u32>,
-        train: Vec<usize>,
-        measured: Option<Measured>,
-    ) -> Self {
-        let values = numbers::values(&labels).filter(|_| division.target.is_some());
-        let task = Self {
-            about: match (&sequences.answers, &division.target) {
-                (_, Some(target)) => format!(
-                    "your data: the number {} of a sequence",
-                    shorten(&target.name)
-                ),
-                (None, None) => format!(
-                    "your data: which of {} labels a sequence has",
-                    grouped(labels.len())
-                ),
-                (Some(_), None) => "your data: a decoder writes the answer to each prompt".into(),
-            },
-            values: values.unwrap_or_default(),
-            source: format!("{file}, {} rows", grouped(sequences.count())),
-            epochs: Epochs::over(train.len(), "data/train"),
-            vocabulary: HashMap::new(),
-            kind: TokenKind::Words,
-            apart: None,
-            units: Vec::new(),
-            warning: None,
-            labels,
+            labels: data.labels.clone(),
             numbers,
-            division,
             measured,
-            train,
-            sequences,
+            train: split.train,
+            sequences: sequences.clone(),
         };
+        // A row is told by what the model reads of it.
         let input = |row: &usize| key(&task.sample(*row));
-        let inputs = |rows: &Vec<usize>| rows.iter().map(input).collect();
-        let apart = task.division.apart.as_ref().map(inputs);
-        Self { apart, ..task }
+        let apart = apart.map(|rows| rows.iter().map(input).collect());
+        Ok((Self { apart, ..task }, description))
     }
 
     #[cfg(test)]
@@ -264,6 +217,30 @@ impl Labelled {
             times: times.map(|(unit, since)| unit.positions(since)),
             ..sample
         }
+    }
+}
+
+/// The words that the vocabulary knows, with their indices in it.
+fn known_words(data: &Rows, numbers: &[u32]) -> HashMap<String, u32> {
+    let all = data.words.iter().zip(numbers);
+    let known = all.filter(|(_, number)| **number != UNKNOWN);
+    known
+        .map(|(word, number)| (word.clone(), *number))
+        .collect()
+}
+
+/// What the task is, in words.
+fn about(data: &Rows, target: Option<&Target>) -> String {
+    match (&data.answers, target) {
+        (_, Some(target)) => format!(
+            "your data: the number {} of a sequence",
+            shorten(&target.name)
+        ),
+        (None, None) => format!(
+            "your data: which of {} labels a sequence has",
+            grouped(data.labels.len())
+        ),
+        (Some(_), None) => "your data: a decoder writes the answer to each prompt".into(),
     }
 }
 

@@ -20,13 +20,13 @@ use crate::task::Input;
 pub(super) struct Measured {
     /// The numbers of every token of the rows, token by token, as the file has them.
     pub table: Vec<f64>,
-    pub scale: Scale,
+    scale: Scale,
     /// Whether a value is missing anywhere, so that vectors say which.
     marks: bool,
 }
 
 /// What each channel is scaled by: its mean, and what it is divided by.
-pub(super) type Scale = Vec<(f64, f64)>;
+type Scale = Vec<(f64, f64)>;
 
 impl Measured {
     /// The numbers of rows that hold measurements, standardized by those of the rows to train on.

@@ -30,8 +30,7 @@ pub(super) fn of_text(
     let note = read.describe("held out");
     let vocabulary = read.known.len() + 1;
     let about = about(file, "character", Alphabet::Characters(read.known));
-    let (task, _) = task(about, Stream::Short(read.numbers), vocabulary, reading)?;
-    let mut lines = task.describe();
+    let (task, mut lines) = task(about, Stream::Short(read.numbers), vocabulary, reading)?;
     lines.insert(1, note);
     Ok((task, lines))
 }

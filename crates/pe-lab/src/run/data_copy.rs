@@ -21,7 +21,7 @@ pub fn kept_tasks(data: Option<&DataSpec>, folder: &StudyFolder) -> Result<Tasks
     let Some(spec) = data else {
         return Ok(Tasks::default());
     };
-    let is_windowed = spec.is_windowed() || (spec.tokenizer.is_some() && is_there(&folder.ids())?);
+    let is_windowed = is_windowed(spec, folder)?;
     let copies = folder.copies(spec);
     let path = |(_, copy): &Copied| copy.to_path_buf();
     let source = Source {
@@ -46,7 +46,7 @@ pub fn kept_tasks(data: Option<&DataSpec>, folder: &StudyFolder) -> Result<Tasks
     Tasks::from_source(&source)
 }
 
-/// Checks the copies of the user's data, if any, once and before any worker reads them. A file that is read window by window may be
+/// Checks the copies of the user's data, if any, once and before any worker reads them. What is read window by window may be
 /// larger than the memory, and is left to them.
 ///
 /// # Errors
@@ -54,9 +54,14 @@ pub fn kept_tasks(data: Option<&DataSpec>, folder: &StudyFolder) -> Result<Tasks
 /// As [`kept_tasks`].
 pub(super) fn check_kept(tasks: &Tasks, folder: &StudyFolder) -> Result<(), LabError> {
     match tasks.data().map(DataTask::spec) {
-        Some(spec) if !spec.is_windowed() => check_copies(spec, folder),
+        Some(spec) if !is_windowed(spec, folder)? => check_copies(spec, folder),
         _ => Ok(()),
     }
+}
+
+/// Whether the data is read window by window: the file itself, or the tokens that a tokenizer made of it.
+fn is_windowed(spec: &DataSpec, folder: &StudyFolder) -> Result<bool, LabError> {
+    Ok(spec.is_windowed() || (spec.tokenizer.is_some() && is_there(&folder.ids())?))
 }
 
 /// Checks that the copies of a file, of its test file and of its table of classes are the files that the study was made with.
