@@ -50,7 +50,8 @@ pub fn follows<T: Toy>(task: &dyn Task, definition: fn(&[usize]) -> Pairs) {
     assert_eq!(trained, lengths.collect());
     assert_eq!(shown, (0..T::TOKENS).collect());
     let inside = T::TEST_LENGTHS.iter().filter(|n| trained.contains(n));
-    assert_eq!((inside.count(), T::TEST_LENGTHS.len()), (2, 8));
+    assert_eq!(inside.count(), 2);
+    assert!((6..=8).contains(&T::TEST_LENGTHS.len()));
 }
 
 /// SHA-256 of the first batches of seed 1 and of all test sets.

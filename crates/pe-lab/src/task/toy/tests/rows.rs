@@ -471,17 +471,21 @@ fn selective_copy() -> Row {
 fn indirect_indexing() -> Row {
     row(
         &IndirectIndexing,
-        "01234567cbaABC", // symbols, and shifts from −3 to 3
-        "73c0acf336cd5f5933ec3297f798b71fe836f94c26afda03c4f54740ea385606",
+        "0123456789abcdefzyxXYZ", // symbols, and shifts from −3 to 3
+        "0d08df193e81eb908421dd441494e910d332ada6e64739d5b5c720be66d097f8",
         |x| {
-            let n = x.len();
-            let shifts = [-3_i32, -2, -1, 1, 2, 3];
-            let places: Vec<usize> = (0..n - 2).filter(|i| x[*i] == x[n - 2]).collect();
-            assert_eq!(places.len(), 1);
-            let target = places[0] as i32 + shifts[x[n - 1] - 8];
-            vec![(n, x[..n - 2][target as usize])]
+            let (string, queries) = x.split_at(x.len() / 2);
+            let answer = |(nth, query): (usize, &[usize])| {
+                let at = |symbol| (0..string.len()).filter(move |i| string[*i] == symbol);
+                assert_eq!(at(query[0]).count(), 1);
+                let place = at(query[0]).next().unwrap() as i32;
+                let target = place + [-3, -2, -1, 1, 2, 3][query[1] - 16];
+                (string.len() + 2 * (nth + 1), string[target as usize])
+            };
+            queries.chunks(2).enumerate().map(answer).collect()
         },
     )
-    // Two places before the 5, and three after it.
-    .by_hand(&[["12354075b", ".........2"], ["12354075C", ".........7"]])
+    // Two places after the 1, and three before the 5.
+    .by_hand(&[["12351Y5z", "......3.1"]])
+    .written(&[["12351Y5z", "^12351Y5z$", "31"]])
 }
