@@ -264,7 +264,9 @@ fn a_thousand_requests_at_once_beside_idle_connections() {
                 let one = || {
                     all.wait();
                     let answer = get(port, "/api/numbers?scheme=sinusoidal");
-                    assert_eq!((answer.status, &answer.body), (200, &expected));
+                    let body = String::from_utf8_lossy(&answer.body);
+                    assert_eq!(answer.status, 200, "{body}");
+                    assert!(answer.body == expected, "{body}");
                 };
                 thread::Builder::new()
                     .stack_size(128 << 10)
