@@ -73,22 +73,17 @@ impl Toy for IndirectIndexing {
 
     fn answers(tokens: &[usize]) -> Vec<Answer> {
         let (string, queries) = tokens.split_at(tokens.len() / 2);
-        let class = |query: &[usize]| {
+        let answer = |(nth, query): (usize, &[usize])| {
             let place = string.iter().position(|symbol| *symbol == query[0])?;
-            Some(string[shifted(place, query[1], string.len())?])
+            let class = string[shifted(place, query[1], string.len())?];
+            let position = string.len() + 2 * (nth + 1);
+            Some(Answer { position, class })
         };
-        let read_at = (string.len() + 2..).step_by(2);
-        let answers = read_at.zip(queries.chunks_exact(2).map(class));
-        let answers = answers.filter_map(|(position, class)| {
-            Some(Answer {
-                position,
-                class: class?,
-            })
-        });
-        answers.collect()
+        let queries = queries.chunks_exact(2).enumerate();
+        queries.filter_map(answer).collect()
     }
 
     fn floor_at(length: usize) -> f64 {
-        1.0 / (length / 2 - 1) as f64
+        1.0 / (length / 2).saturating_sub(1).max(1) as f64
     }
 }

@@ -50,8 +50,9 @@ pub fn follows<T: Toy>(task: &dyn Task, definition: fn(&[usize]) -> Pairs) {
     assert_eq!(trained, lengths.collect());
     assert_eq!(shown, (0..T::TOKENS).collect());
     let inside = T::TEST_LENGTHS.iter().filter(|n| trained.contains(n));
-    assert_eq!(inside.count(), 2);
-    assert!((6..=8).contains(&T::TEST_LENGTHS.len()));
+    // The symbols of `indirect_indexing` all differ, and end at the sixth length.
+    let tested = if T::NAME == "indirect_indexing" { 6 } else { 8 };
+    assert_eq!((inside.count(), T::TEST_LENGTHS.len()), (2, tested));
 }
 
 /// SHA-256 of the first batches of seed 1 and of all test sets.

@@ -488,4 +488,10 @@ fn indirect_indexing() -> Row {
     // Two places after the 1, and three before the 5.
     .by_hand(&[["12351Y5z", "......3.1"]])
     .written(&[["12351Y5z", "^12351Y5z$", "31"]])
+    // A symbol that no query names: all others are twice among the tokens.
+    .scored_by(
+        |counts, _| counts[..16].iter().position(|count| *count == 1).unwrap(),
+        &[8, 12, 16, 24, 32],
+        0.01,
+    )
 }
