@@ -27,12 +27,9 @@ pub struct Tuned {
     /// The learning rates that are tried first, the lowest first. They are the same for every scheme.
     pub rates: Vec<f64>,
     /// How many rates beyond them may follow, each where the best so far is the lowest or the highest: half of the one or twice
-    /// the other. 0 in studies of earlier versions.
-    #[serde(default)]
+    /// the other.
     pub beyond: usize,
-    /// The seeds at which the two best rates are trained again. Of the two the one with the lower mean loss is chosen. None in studies of
-    /// earlier versions.
-    #[serde(default)]
+    /// The seeds at which the two best rates are trained again. Of the two the one with the lower mean loss is chosen.
     pub again: Vec<u64>,
     /// What was chosen so far.
     pub chosen: Vec<ChosenRate>,

@@ -1,7 +1,6 @@
 //! The report of a study in a folder of the user's, where no file of anybody else is overwritten.
 
 use std::collections::BTreeSet;
-use std::io::Read;
 use std::path::Path;
 
 use crate::error::LabError;
@@ -37,23 +36,6 @@ pub(super) fn write(
     written
 }
 
-/// How the titles of the pages begin that reports write.
-const TITLES: [&str; 2] = [
-    "<title>Which positional encoding?",
-    "<title>Studies beside each other<",
-];
-
-/// Whether a file is the page of a report. Reports of before the list wrote their pages into a folder, and every file beside
-/// it that a report writes.
-fn is_page(file: &Entry) -> bool {
-    let mut head = Vec::new();
-    let read = file
-        .open()
-        .and_then(|file| file.take(4096).read_to_end(&mut head));
-    let head = String::from_utf8_lossy(&head);
-    read.is_ok() && TITLES.iter().any(|title| head.contains(title))
-}
-
 /// Puts the files in their places.
 fn place(files: &[Entry], from: &Entry, to: &StudyFolder) -> Result<Vec<Entry>, LabError> {
     let name = |file: &'_ Entry| Some(file.strip_prefix(from).ok()?.to_str()?.to_string());
@@ -64,9 +46,6 @@ fn place(files: &[Entry], from: &Entry, to: &StudyFolder) -> Result<Vec<Entry>, 
         false => String::new(),
     };
     let mut own: BTreeSet<&str> = listed.lines().collect();
-    if own.is_empty() && names.first().is_some_and(|page| is_page(&to.entry(page))) {
-        own.extend(names.iter().map(String::as_str));
-    }
     for name in &names {
         if !own.contains(&name[..]) && is_there(&to.entry(name))? {
             return Err(LabError::Usage(format!(
