@@ -16,6 +16,7 @@ use super::settings::whole_names;
 use super::steps::StepCount;
 use crate::data::{self, Objective, Reading, Source};
 use crate::error::LabError;
+use crate::task::plain_name;
 
 /// The most bytes of a `study.toml`.
 const MOST_BYTES: u64 = 16 << 20;
@@ -437,10 +438,13 @@ impl Plan {
         let data_or_tasks = over.data.is_some() || over.tasks.is_some();
         // When a task leaves the plan, so do its steps. Folds are tasks of other names.
         let refolded = over.folds.is_some() || over.data.is_some() && self.folds.is_some();
+        let is_causal = over.causal.or(self.causal) == Some(true);
         let stays = |task: &String| match (&over.tasks, &over.data) {
             (Some(Names::These(tasks)), _) => {
                 let all = tasks.iter().any(|name| name == ALL) && !data::is_own(task);
-                all || tasks.contains(task)
+                // A decoder's task may be named without `(causal)`.
+                let plain = plain_name(task).filter(|_| is_causal);
+                all || tasks.iter().any(|name| name == task || plain == Some(name))
             }
             (Some(Names::All(_)), _) => !data::is_own(task),
             (None, Some(_)) => data::is_own(task) && !refolded,

@@ -182,6 +182,23 @@ fn a_flag_overrides_the_file_and_data_stands_for_tasks() {
 }
 
 #[test]
+fn the_steps_of_a_decoders_task_stay_where_it_is_named_without_causal() {
+    let plan = |text: &str| Plan::parse(text).unwrap();
+    let steps = "[steps]\n'reverse(causal)' = 500\n'shift3(causal)' = 300\n";
+    let [decoder, other] = ["causal = true\n", ""].map(|causal| plan(&format!("{causal}{steps}")));
+    for (base, over, left) in [
+        (&decoder, "tasks = ['reverse']", "'reverse(causal)' = 500"),
+        (&decoder, "tasks = ['reverse(causal)']", "'reverse(causal)' = 500"),
+        (&other, "tasks = ['reverse']\ncausal = true", "'reverse(causal)' = 500"),
+        (&other, "tasks = ['reverse']", ""),
+        (&decoder, "tasks = ['reverse']\ncausal = false", ""),
+    ] {
+        let left = plan(&format!("steps = {{ {left} }}")).steps;
+        assert_eq!(base.clone().overridden_by(plan(over)).steps, left, "{over}");
+    }
+}
+
+#[test]
 fn names_of_a_command_line_are_trimmed_and_none_is_lost_beside_all() {
     let of = |text: &str| {
         let names: Vec<String> = text.split(',').map(String::from).collect();
