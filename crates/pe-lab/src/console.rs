@@ -1,4 +1,4 @@
-//! Lines for a person, on standard error, and what a terminal would take for something else than words.
+//! Messages on standard error, and escapes for characters that a terminal would act on instead of showing.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -9,10 +9,10 @@ pub fn tell(line: &str) {
     let _ = writeln!(std::io::stderr(), "{}", visible(line));
 }
 
-/// The most characters of what was given that a message shows.
+/// The most characters of a given value that a message shows.
 pub const MOST_SHOWN: usize = 80;
 
-/// What was given as a message shows it: on one line, escaped, and cut after [`MOST_SHOWN`] characters.
+/// A given value as a message shows it: on one line, escaped, and cut after [`MOST_SHOWN`] characters.
 ///
 /// ```
 /// assert_eq!(pe_lab::console::short("a\nb"), "a\\nb");
@@ -30,13 +30,13 @@ pub fn short(given: &str) -> String {
     }
 }
 
-/// Whether a terminal obeys escapes that move the cursor. One that is called `dumb` shows them.
+/// Whether the terminal understands escape sequences that move the cursor. With `TERM=dumb` it prints them as text.
 pub fn moves_the_cursor() -> bool {
     std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-/// The text with every character spelled out that would not be shown but obeyed: control characters, such as the
-/// beginning of an ANSI sequence, and marks that turn the direction of writing. Names of files, columns and labels and
+/// The text with those characters escaped that a terminal would act on instead of showing: control characters, such as the
+/// beginning of an ANSI sequence, and marks that change the direction of writing. Names of files, columns and labels and
 /// reasons of failures may hold them. Ends of lines and tabs stay.
 ///
 /// ```
@@ -46,7 +46,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     replaced(text, |c| c.escape_unicode().to_string())
 }
 
-/// [`visible`] for a JSON text: with the escapes of JSON, so that its strings stay what they are.
+/// [`visible`] for a JSON text: with JSON's own escapes, so that its strings keep their values.
 pub fn visible_json(text: &str) -> Cow<'_, str> {
     replaced(text, |c| format!("\\u{:04x}", u32::from(c)))
 }
@@ -62,7 +62,7 @@ fn replaced(text: &str, spelled: impl Fn(char) -> String) -> Cow<'_, str> {
     Cow::Owned(spelled.collect())
 }
 
-/// All of them have four hexadecimal digits, so that JSON can spell each by one escape.
+/// Whether a terminal would act on this character. It then has at most four hexadecimal digits: one escape in JSON.
 fn is_obeyed(c: char) -> bool {
     let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     turns || (c.is_control() && c != '\n' && c != '\t')

@@ -79,12 +79,12 @@ pub const DEVICES: &[DeviceName] = &[
     entry("rocm", Some("rocm"), Kind::Gpu, "AMD card, ROCm"),
 ];
 
-/// The device with this name, which may have a card behind it, as in [`open`].
+/// The device with this name, which may end in `:CARD`, as in [`open`].
 ///
 /// # Errors
 ///
-/// [`LabError::Unknown`] with the list of the names that exist, and [`LabError::Usage`] for a card of
-/// a processor.
+/// [`LabError::Unknown`] with the list of the names that exist, and [`LabError::Usage`] for a `:CARD` after the name of a
+/// processor.
 pub fn lookup(name: &str) -> Result<DeviceName, LabError> {
     let (backend, card) = parts(name);
     let known = DEVICES.iter().find(|device| device.name == backend);
@@ -104,7 +104,7 @@ pub fn lookup(name: &str) -> Result<DeviceName, LabError> {
     Ok(*known)
 }
 
-/// `BACKEND:CARD` as its two parts, the second one if it is there.
+/// Splits a name at its colon into the backend and the card, if there is one.
 fn parts(name: &str) -> (&str, Option<&str>) {
     match name.split_once(':') {
         Some((backend, card)) => (backend, Some(card)),
@@ -117,10 +117,9 @@ fn parts(name: &str) -> (&str, Option<&str>) {
 ///
 /// # Errors
 ///
-/// [`LabError::Unknown`] for a name that does not exist, [`LabError::DeviceNotBuilt`], with
-/// the command that builds it in, for one that is not in this build,
-/// [`LabError::NoDevice`] for one that this machine does not have, and [`LabError::Usage`], with the list of
-/// the cards, where none or several have the name of the card.
+/// [`LabError::Unknown`] for a name that does not exist, [`LabError::DeviceNotBuilt`], with the command that builds it in,
+/// for one that is not in this build, [`LabError::NoDevice`] for one that this machine does not have, and
+/// [`LabError::Usage`], with the list of the cards, when none or several of them match `CARD`.
 #[allow(deprecated)] // Burn has deprecated ndarray and LibTorch; this project still offers both.
 pub fn open(name: &str) -> Result<Device, LabError> {
     let known = lookup(name)?;
@@ -181,8 +180,8 @@ fn not_built(known: DeviceName) -> LabError {
     }
 }
 
-/// Makes glibc keep the memory of freed tensors. LibTorch gets its memory from glibc. If it is returned
-/// to the system after every operation, a training step takes 5 to 10 % longer, for fresh pages.
+/// Makes glibc keep the memory of freed tensors. LibTorch gets its memory from glibc. If it is returned to the system after
+/// every operation, a training step takes 5 to 10 % longer, since fresh pages have to be mapped each time.
 #[cfg(feature = "tch")]
 fn keep_freed_memory() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -205,7 +204,7 @@ fn found(known: DeviceName, on_machine: DeviceType, device: Device) -> Result<De
     Ok(device)
 }
 
-/// The card with this name, or the usual one.
+/// The card that `wanted` names, or the default one if it is `None`.
 #[cfg(feature = "cube")]
 fn card(
     known: DeviceName,

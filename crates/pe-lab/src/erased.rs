@@ -1,8 +1,8 @@
-//! A Burn module of any type behind one type, so that schemes and models of other crates stand where ours do.
+//! A Burn module of any type behind one type, so that schemes and models of other crates are used like built-in ones.
 //!
 //! Burn's `Module` is generic over what visits its parameters, so there is no `dyn Module`. [`Erased`] passes parameters on
-//! as `Any`, and the visitor at the other end tries each rank of tensors. Names and order of the parameters stay those of
-//! the module, and so does what is stored of it.
+//! as `Any`, and the visitor at the other end tries each rank of tensors. Parameters keep the names and the order that they
+//! have in the module, and a stored record is the same.
 
 use std::any::Any;
 use std::fmt::{self, Debug};
@@ -20,11 +20,11 @@ pub struct Erased<V: ?Sized> {
     view: View<V>,
 }
 
-/// Gives the module as the trait `V`.
+/// Returns the module as the trait `V`.
 type View<V> = fn(&dyn Any) -> &V;
 
 impl<V: ?Sized> Erased<V> {
-    /// Hides the type of a module. `view` gets this module and gives it as the trait.
+    /// Hides the type of a module. `view` downcasts the module and returns it as the trait.
     pub fn new<M: Module + 'static>(module: M, view: View<V>) -> Self {
         let module = Box::new(module);
         Self { module, view }
@@ -180,7 +180,7 @@ trait AnyMapper {
     fn map_param(&mut self, param: Box<dyn Any>) -> Box<dyn Any>;
 }
 
-/// Hides the types of parameters.
+/// A visitor or mapper that passes each parameter on as `Any`.
 struct Untyped<'a, T: ?Sized>(&'a mut T);
 
 impl ModuleVisitor for Untyped<'_, dyn AnyVisitor + '_> {
@@ -245,7 +245,7 @@ impl ModuleMapper for Untyped<'_, dyn AnyMapper + '_> {
     }
 }
 
-/// Finds the types of parameters again.
+/// A visitor or mapper that finds the type of each parameter again and passes it to a generic one.
 struct Typed<'a, T>(&'a mut T);
 
 /// Runs a block with `$D` as each rank that a tensor may have.
@@ -261,7 +261,7 @@ macro_rules! each_rank {
     };
 }
 
-/// What neither visitors nor mappers of more than eight ranks can take.
+/// The panic message for a parameter of any other type.
 const UNKNOWN: &str = "a parameter is a flag or a tensor of at most eight dimensions";
 
 impl<V: ModuleVisitor> AnyVisitor for Typed<'_, V> {
@@ -373,7 +373,7 @@ mod tests {
         };
         same(hidden.clone(), module.clone());
 
-        // Other weights take the place of these, as they do in the module.
+        // Loading other weights replaces the old ones, in the erased module as in the plain one.
         let other = mixed(&device).into_record().into_bytes().unwrap();
         let read = || ModuleRecord::from_bytes(other.clone()).unwrap();
         let before = hidden.clone().into_record().into_bytes().unwrap();

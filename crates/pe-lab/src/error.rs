@@ -14,7 +14,7 @@ pub enum LabError {
     /// A name that does not exist, of a task, a scheme, a device or a preset.
     #[error("there is no {what} `{name}`{}; the {what}s are: {}", did_you_mean(name, known), known.join(", "))]
     Unknown {
-        /// What it should be the name of.
+        /// What kind of thing the name should belong to, such as `task`.
         what: &'static str,
         /// The name that was given.
         name: String,
@@ -111,7 +111,7 @@ pub enum LabError {
         /// Why.
         source: std::io::Error,
     },
-    /// The system gave no thread or no process.
+    /// The operating system could not start a thread or a process.
     #[error(
         "no {what} could be started: {source}. Something is at its limit: processes (ulimit -u), open files \
          (ulimit -n) or memory. What is finished is kept; run the same command again to go on"

@@ -1,4 +1,4 @@
-//! Whole numbers with a separator between their thousands, and what else sentences of several folders need.
+//! Whole numbers with separators between their thousands, and other text helpers that several modules share.
 
 /// A whole number in groups of three digits, with `between` between the groups.
 pub fn grouped(number: usize, between: char) -> String {

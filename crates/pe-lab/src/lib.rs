@@ -26,8 +26,8 @@
 //! - [`stats`] says what the numbers show and how sure that is, apart from any study.
 //! - [`cli`] is the command line on top of all of it.
 //!
-//! A program of one's own with other schemes, tasks or networks is a [`Lab`] with a few calls more; the built-in ones enter
-//! by the same calls.
+//! A program of one's own adds other schemes, tasks or networks to a [`Lab`]; the built-in ones are added by the same
+//! calls.
 //!
 //! # Imports go one way
 //!
@@ -87,9 +87,9 @@ pub mod task;
 
 pub use ask::{Lab, Network, PositionsFrom, SchemeConfig, SchemeEntry, Sizes};
 
-/// The allocator of `pe-lab`. Training allocates and frees large arrays at every step; the system's allocator returns each
-/// to the operating system, which takes a third of the time of a step, and this one keeps the memory. A program of one's own
-/// takes it by two lines:
+/// The allocator of `pe-lab`. Training allocates and frees large arrays at every step; the system's allocator returns their
+/// memory to the operating system, which takes a third of the time of a step, and this one keeps it. A program of one's own
+/// uses it with two lines:
 ///
 /// ```
 /// #[global_allocator]

@@ -2,8 +2,8 @@
 
 use ash::vk;
 
-/// The bytes of the memory of the card with this name, as its Vulkan driver says: of all its heaps that are on the card.
-/// `None` where there is no such driver, or it knows no card of that name.
+/// The memory of the card with this name in bytes, as its Vulkan driver reports it: the sum of all heaps that are on the
+/// card. `None` where there is no such driver, or it knows no card of that name.
 #[allow(unsafe_code)]
 pub(crate) fn of_card(name: &str) -> Option<u64> {
     // SAFETY: the loader of the system is loaded as every program with Vulkan loads it, the instance and what it lists are

@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use strsim::levenshtein;
 
-/// Reads one of these names.
+/// A parser for a flag that takes one of these names and gives the value of that name.
 pub fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     known: [(&'static str, T); N],
 ) -> impl TypedValueParser<Value = T> {
@@ -32,8 +32,8 @@ const OTHER_NAMES: [(&str, &str); 15] = [
     ("rope2d", "rotary_2d"),
 ];
 
-/// The known name that was probably meant by `name`: one that others use for it, or one with a letter or
-/// two in another place.
+/// The known name that was probably meant by `name`: the one for which `name` is another name in use, or else the most
+/// similar one, if few letters differ.
 pub fn meant<'a>(name: &str, known: &'a [String]) -> Option<&'a str> {
     let name = name.trim().to_ascii_lowercase();
     let other = OTHER_NAMES.iter().find(|(other, _)| *other == name);
@@ -48,8 +48,8 @@ pub fn meant<'a>(name: &str, known: &'a [String]) -> Option<&'a str> {
     found.map(String::as_str)
 }
 
-/// A question about the name that was probably meant, to go behind a name in a message; empty if there is
-/// none.
+/// A question about the name that was probably meant, to be appended to an unknown name in a message; empty if no known
+/// name is similar.
 pub fn did_you_mean(name: &str, known: &[String]) -> String {
     match meant(name, known) {
         Some(meant) => format!(" (did you mean `{meant}`?)"),

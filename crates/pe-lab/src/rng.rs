@@ -26,7 +26,7 @@ pub fn generator(purpose: &str, seed: u64, counter: u64) -> HostRng {
     rng
 }
 
-/// The seed of a task at a seed of the study: the first eight bytes of the SHA-256 of both.
+/// The seed of one task's random streams: the first eight bytes of the SHA-256 of the study's seed and the task's name.
 ///
 /// What is drawn from it, the initial weights and the training data, differs between tasks, so that the runs
 /// of one seed on several tasks are independent of each other.

@@ -1,12 +1,12 @@
-//! What tests look for in texts, and tables of what they try. The integration tests have this file too.
+//! Helpers for tests: words looked for in a text, and tables of test cases. The integration tests include this file too.
 
 use std::fmt::Display;
 
-/// What is said to a person, in which words have to be.
+/// A message to the user, in which a test looks for words.
 pub trait Says {
     fn text(&self) -> String;
 
-    /// Looks for words. ` … ` stands for others between them, in the order of the text.
+    /// Panics unless the text holds these words. ` … ` stands for any text between two parts, which come in this order.
     #[track_caller]
     fn says(&self, words: &str) {
         let text = self.text();

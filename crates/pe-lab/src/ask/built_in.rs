@@ -25,12 +25,12 @@ use crate::task::{
     PrevOccurrence, Reverse, SelectiveCopy, Shift3, Sort50, text,
 };
 
-/// The scheme of the library with the same name: what it does and where it comes from.
+/// A scheme of `pe-burn` under the same name and with its defaults. `about` says what it does and where it comes from.
 fn library(name: &'static str, about: &str) -> SchemeEntry {
     SchemeEntry::new(name, about, move |sizes| sizes.library(name))
 }
 
-/// A scheme with a configuration of its own.
+/// A scheme whose configuration is built by `make`.
 fn made(name: &str, about: &str, make: fn(&Sizes) -> PositionalConfig) -> SchemeEntry {
     SchemeEntry::new(name, about, move |sizes| Ok(make(sizes)))
 }
@@ -87,7 +87,7 @@ const SCHEMES: fn() -> [SchemeEntry; 28] = || {
             "as fox and rotary together, for causal tasks (Lin et al. 2025)",
             |sizes| Fox(gates(sizes).with_rotary(rotary(sizes))),
         ),
-        // A distance that no training has would have a score that nothing has trained.
+        // A distance that occurs in no training would get an untrained score.
         made(
             "inkling",
             "each token mixes trained scores of the distances to the left, by its hidden state (Inkling, Thinking Machines 2026)",
@@ -164,7 +164,7 @@ const SCHEMES: fn() -> [SchemeEntry; 28] = || {
             "deberta",
             "queries and keys against trained vectors of ranges of distances (He et al. 2020)",
         ),
-        // FoPE leaves out what makes no whole turn within the training length: with fewer than 7 tokens nothing would be left.
+        // FoPE drops frequencies that make no whole turn within the training length; below 7 tokens none would be left.
         made(
             "fope",
             "as rotary, and pairs turn by random mixtures of frequencies (FoPE; Hua et al. 2024)",
@@ -196,7 +196,7 @@ const SCHEMES: fn() -> [SchemeEntry; 28] = || {
             "a trained number for every distance, added to the weights after the softmax (eRPE; Foumani et al. 2023)",
             |sizes| Erpe(ErpeConfig::new(sizes.heads, longest_row(sizes))),
         ),
-        // In a longer test the line goes on past 1.
+        // In longer tests times exceed 1, and the line is extrapolated.
         made(
             "time2vec",
             "trained waves of the time and one line, added (Kazemi et al. 2019); time counts in training lengths",
@@ -226,8 +226,8 @@ fn longest_row(sizes: &Sizes) -> usize {
     sizes.max_len.max(sizes.tested_len)
 }
 
-/// In these short trainings Adam moves a bias by little more than 1. On `reverse` at 20 symbols the accuracy was 0.27
-/// from N(0, 0.02) (seed 1), and from N(0, 1) 0.95 (seed 1) and 0.93 (seed 101).
+/// The bias of T5 with large initial values: in these short trainings Adam moves a bias by little more than 1. On `reverse`
+/// at 20 symbols the accuracy was 0.27 from N(0, 0.02) (seed 1), and from N(0, 1) 0.95 (seed 1) and 0.93 (seed 101).
 fn ranges_of_distances(sizes: &Sizes) -> T5RelativeBiasConfig {
     T5RelativeBiasConfig::new(sizes.heads).with_init(normal(1.0))
 }
@@ -261,8 +261,8 @@ impl Lab {
         SCHEMES().into_iter().fold(self, Lab::scheme_entry)
     }
 
-    /// Apart are a text, which takes longer than all others together; a forecast, whose error has no bound, so that a mean
-    /// over tasks would be about it; and the digits a second time.
+    /// Adds the tasks. Not in `all` are the text, which takes longer than all others together; the forecast, whose error
+    /// has no bound and would dominate a mean over tasks; and the digits a second time.
     fn with_tasks(self) -> Self {
         self.task(Digits)
             .task(Reverse)
@@ -289,7 +289,7 @@ impl Lab {
     }
 }
 
-/// The schemes of `pe-burn` that no name makes here, and why.
+/// The schemes of `pe-burn` that a study cannot name, each with the reason.
 pub const REFUSED: [(&str, &str); 9] = [
     ("swin", A_WINDOW),
     ("swin_v2", A_WINDOW),

@@ -17,7 +17,7 @@ use super::sizes::Sizes;
 use crate::erased::Erased;
 use crate::error::LabError;
 
-/// A configuration that makes a positional scheme, as data: `#[derive(Config)]` gives all but this trait.
+/// A configuration that makes a positional scheme, as data: `#[derive(Config)]` provides everything but this trait.
 ///
 /// Only [`init`](Self::init) has to be written. The other methods say what the laboratory cannot see from the module.
 ///
@@ -74,7 +74,7 @@ pub trait SchemeConfig: Config + Clone + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// What is wrong with the configuration; [`PositionError::Config`] takes any words.
+    /// What is wrong with the configuration; [`PositionError::Config`] takes any message.
     fn init(&self, device: &Device) -> Result<Self::Scheme, PositionError>;
 
     /// The settings that may stand behind the name of the scheme, as in `mine(alpha=0.5)`, in the order in which they are
@@ -117,7 +117,7 @@ pub trait SchemeConfig: Config + Clone + Send + Sync + 'static {
         Err("a number".into())
     }
 
-    /// Whether it treats a token otherwise when the input becomes longer, so that keys cannot be kept in a cache.
+    /// Whether the encoding of a token changes when the input becomes longer, so that keys cannot be kept in a cache.
     fn follows_length(&self) -> bool {
         false
     }
@@ -146,15 +146,15 @@ pub trait SchemeConfig: Config + Clone + Send + Sync + 'static {
         None
     }
 
-    /// This scheme with a scaling of RoPE, for language models that are tested with scalings they were not trained
-    /// with. `None` where that means nothing.
+    /// This scheme with a scaling of RoPE, for language models that are tested with scalings they were not trained with.
+    /// `None` for a scheme that takes no scaling.
     fn with_scaling(&self, scaling: RopeScaling) -> Option<Self> {
         let _ = scaling;
         None
     }
 }
 
-/// What the model gives to a configuration, and a name does not set.
+/// The fields that the sizes of the model determine. The name of a scheme does not set them.
 const SIZES: [&str; 5] = ["d_model", "d_head", "heads", "layers", "max_len"];
 
 fn fields_of(config: &impl Config) -> Map<String, Value> {
@@ -200,8 +200,8 @@ impl Encoding {
         guarded("its init", || Ok(self.0.init(device)?))
     }
 
-    /// Whether the scheme acts in the layers of a model, so that a layer can be without it. The others are added to the
-    /// token embeddings once, or do nothing.
+    /// Whether the scheme acts in the layers of a model, so that single layers can be without it. Other schemes are added
+    /// to the token embeddings once, or do nothing.
     pub fn acts_in_layers(&self) -> bool {
         self.init(&Device::flex())
             .is_ok_and(|scheme| scheme.acts_in_layers())
@@ -214,7 +214,7 @@ impl Encoding {
     }
 }
 
-/// What a [`SchemeConfig`] says is said of it without its type.
+/// Gives the methods of a [`SchemeConfig`] without its type.
 impl Deref for Encoding {
     type Target = dyn AnyConfig;
 
@@ -223,8 +223,8 @@ impl Deref for Encoding {
     }
 }
 
-/// The data of a scheme that this program does not have, as in a study of another program. It is kept, and compared, but
-/// makes no scheme.
+/// The data of a scheme that this program does not have, as in a study of another program. It is kept and compared, but no
+/// scheme can be built from it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Unknown(Value);
 
@@ -252,7 +252,7 @@ impl Serialize for Encoding {
     }
 }
 
-/// Runs code that may be somebody else's. A panic of it is an error.
+/// Runs code that a user may have written, and turns a panic in it into an error.
 pub(super) fn guarded<T>(
     what: &str,
     run: impl FnOnce() -> Result<T, LabError>,
@@ -288,7 +288,7 @@ impl<C: SchemeConfig> AnyConfig for C {
     }
 
     fn data(&self) -> Value {
-        // A configuration that cannot be written is refused where it is read again, with these words in its place.
+        // If a configuration cannot be serialized, the error's text is stored in its place, and reading it back fails.
         serde_json::to_value(self).unwrap_or_else(|error| Value::from(error.to_string()))
     }
 

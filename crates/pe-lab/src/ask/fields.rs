@@ -12,11 +12,11 @@ use crate::error::LabError;
 /// The most fields that a message names.
 const MOST: usize = 5;
 
-/// What is no part of what a study was asked to run.
+/// Fields that say what happened to a study, and not what it was asked to run.
 const NOT_ASKED: [&str; 2] = ["grown", "tune.chosen"];
 
-/// The fields of a study by their paths in `study.json`, such as `recipe.learning_rate`, with their values in words. What it chose and
-/// how it grew are no such fields.
+/// The fields of a study by their paths in `study.json`, such as `recipe.learning_rate`, with their values in words. What
+/// the study chose and how it grew are left out.
 pub fn fields_of(spec: &StudySpec) -> BTreeMap<String, String> {
     let mut fields = BTreeMap::new();
     let spec = serde_json::to_value(spec).unwrap_or_default();
@@ -109,7 +109,7 @@ fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, String>) {
                 flatten(&path, field, into);
             }
         }
-        // Tasks, each with a name of its own.
+        // Tasks: the path of each goes on with its name.
         Value::Array(items) if items.iter().any(Value::is_object) => {
             for item in items {
                 let name = item["name"].as_str().unwrap_or("?");

@@ -1,11 +1,11 @@
-//! The places of patches where an image has another resolution than those of the training.
+//! The positions of patches in an image whose resolution differs from that of the training.
 
 use pe_burn::{Coordinates, Grid};
 
 use crate::error::LabError;
 
-/// The coordinates of the patches of `to` among those of `from`, so that the same place of an image has the same
-/// coordinates. Places are those of the centres of patches: the one at index `i` of `n` lies at `(i + ½) / n`.
+/// The coordinates of the patches of `to`, measured in patches of `from`, so that the same place of an image has the same
+/// coordinates. A patch stands for its centre: the one at index `i` of `n` lies at `(i + ½) / n`.
 ///
 /// # Errors
 ///

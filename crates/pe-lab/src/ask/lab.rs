@@ -33,13 +33,13 @@ use crate::task::Task;
 /// }
 /// ```
 ///
-/// The built-in ones enter by the same calls: see [`built_in`](Self::built_in).
+/// The built-in ones are added by the same calls: see [`built_in`](Self::built_in).
 #[derive(Debug, Default)]
 pub struct Lab {
     pub(super) schemes: Vec<SchemeEntry>,
     pub(super) tasks: Vec<TaskEntry>,
     pub(super) networks: Vec<NetworkEntry>,
-    /// Whether any of them is not built in.
+    /// Whether any scheme, task or network is not built in.
     pub(super) is_extended: bool,
 }
 
@@ -61,7 +61,7 @@ pub struct SchemeEntry {
     pub(super) name: String,
     /// What it does and where it comes from.
     pub(super) about: String,
-    /// How it differs here from its source.
+    /// How it differs in this laboratory from its source.
     pub(super) here: Option<String>,
     pub(super) positions: PositionsFrom,
     make: Box<Make>,
@@ -87,7 +87,7 @@ impl SchemeEntry {
         }
     }
 
-    /// Says how it differs here from its source.
+    /// Says how it differs in this laboratory from its source.
     #[must_use]
     pub fn with_here(mut self, here: &str) -> Self {
         self.here = Some(here.into());
@@ -121,7 +121,7 @@ type MakeTask = Box<dyn FnOnce() -> Arc<dyn Task> + Send>;
 /// A task that a study can name.
 pub(super) struct TaskEntry {
     pub name: String,
-    /// Whether the word `all` stands for it too.
+    /// Whether the word `all` includes it.
     pub in_all: bool,
     pub task: LazyLock<Arc<dyn Task>, MakeTask>,
 }
@@ -158,7 +158,7 @@ impl Lab {
         self.scheme_entry(SchemeEntry::new(name, about, make))
     }
 
-    /// Adds a scheme of which more is to be said than [`scheme`](Self::scheme) takes.
+    /// Adds a scheme with more details than [`scheme`](Self::scheme) takes, such as where its positions come from.
     ///
     /// # Panics
     ///
@@ -175,7 +175,7 @@ impl Lab {
         self
     }
 
-    /// Adds a task. The word `all` stands for it too.
+    /// Adds a task, which the word `all` includes.
     ///
     /// # Panics
     ///
@@ -237,7 +237,7 @@ impl Lab {
         self
     }
 
-    /// Says of everything that is in it so far that it is built in.
+    /// Marks everything that was added so far as built in.
     pub(super) fn all_built_in(mut self) -> Self {
         self.is_extended = false;
         self

@@ -7,8 +7,8 @@ use pe_encoder::{Cache, Encoder, EncoderConfig};
 /// The name of the built-in network.
 pub const ENCODER: &str = "encoder";
 
-/// A network that takes positions: all of a model between the embeddings of its tokens and its readout. `pe-encoder`'s is
-/// the built-in one, `encoder`; with one's own, schemes are compared in it.
+/// A network that takes positions: all of a model between the embeddings of its tokens and its readout. The built-in one,
+/// `encoder`, is that of `pe-encoder`; a program of one's own can compare schemes in another network.
 ///
 /// The laboratory adds what the scheme adds to embeddings before it calls the network. The network asks the scheme for the
 /// rest: [`as_rotate`](Positional::as_rotate), [`as_bias`](Positional::as_bias) and the other methods of [`Positional`].

@@ -50,8 +50,8 @@ pub struct Plan {
     pub schemes: Option<Names>,
     /// The tasks.
     pub tasks: Option<Names>,
-    /// Whether the tasks are a decoder's, which writes each answer token by token ([`Causal`](crate::task::Causal)). Of data of
-    /// one's own it is an [`Objective`].
+    /// Whether the tasks are a decoder's, which writes each answer token by token ([`Causal`](crate::task::Causal)). With
+    /// the user's own data it determines the [`Objective`].
     pub causal: Option<bool>,
     /// A file of the user's own data, in place of the tasks.
     pub data: Option<PathBuf>,
@@ -80,7 +80,7 @@ pub struct Plan {
     /// The sizes of the model.
     pub model: Option<ModelSpec>,
     /// The scalings of RoPE that language models are tested with and not trained with, such as `"yarn(factor=4)"`.
-    /// `["none"]` for no scalings, `"all"` for the four that are tested where nothing is said.
+    /// `["none"]` for no scalings, `"all"` for the four that are tested by default.
     #[serde(default, deserialize_with = "named_scalings")]
     pub test_scalings: Option<Vec<TestScaling>>,
 }
@@ -155,7 +155,7 @@ impl From<Vec<String>> for Names {
     }
 }
 
-/// The scalings with these names: no scalings for `none`, and for `all` the four that are tested where nothing is said.
+/// The scalings with these names: no scalings for `none`, and for `all` the four that are tested by default.
 ///
 /// # Errors
 ///
@@ -229,7 +229,7 @@ pub enum Steps {
 }
 
 impl<'de> Deserialize<'de> for Steps {
-    /// By hand, so that what is wrong with a text is said.
+    /// Written by hand, so that the error says what is wrong with a text.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct OneOrMany;
         impl<'de> Visitor<'de> for OneOrMany {
@@ -306,7 +306,7 @@ impl Plan {
         })?;
         let plan = Self::parse(&text)
             .map_err(|error| LabError::Usage(format!("{}: {error}", path.display())))?;
-        // A file that names nothing would ask for everything.
+        // An empty file would ask for everything by default.
         if plan == Self::default() {
             return Err(LabError::Usage(format!(
                 "{}: it is empty; name what to run, such as tasks = [\"reverse\"]",
@@ -316,7 +316,7 @@ impl Plan {
         Ok(plan.inside(path.parent().unwrap_or(Path::new(""))))
     }
 
-    /// This plan, whose files are named relative to this folder.
+    /// This plan, with the paths of its files resolved against `folder`.
     pub fn inside(mut self, folder: &Path) -> Self {
         let files = [
             &mut self.data,
@@ -337,7 +337,7 @@ impl Plan {
     /// [`LabError::Usage`] when the plan says how to read a file and names none.
     pub fn source(&self) -> Result<Option<Source>, LabError> {
         let Some(file) = self.data.clone() else {
-            // A text of the laboratory has training windows too.
+            // `train_length` may stand without a file: the built-in text has training windows too.
             let others = self.reading.clone().map(|reading| Reading {
                 train_length: None,
                 ..reading
@@ -375,7 +375,7 @@ impl Plan {
         }))
     }
 
-    /// What is predicted, where `causal` may say it too.
+    /// The objective, or the one that `causal` implies where there is none.
     fn objective_with_causal(
         &self,
         objective: Option<Objective>,
@@ -412,8 +412,8 @@ impl Plan {
         Self::parse(text)
     }
 
-    /// This plan, a preset's, for what `over` asks for: its steps, recipe and model were chosen for its tasks, and are left
-    /// out where `over` asks for others, or for data.
+    /// This plan, which is a preset's, for the tasks that `over` asks for. Its steps, recipe and model were chosen for the
+    /// preset's tasks, and are left out where `over` asks for other tasks or for data.
     pub fn for_tasks_of(self, over: &Self) -> Self {
         let same = match (&over.tasks, &self.tasks) {
             (None, _) => true,
@@ -458,7 +458,7 @@ impl Plan {
         });
         let mut below = Self { steps, ..self };
         if data_or_tasks {
-            // How a file is read goes with the file.
+            // The settings of how a file is read are dropped with the file.
             below = Self {
                 tasks: None,
                 data: None,

@@ -1,4 +1,4 @@
-//! The configurations of `pe-burn` as those of schemes: their settings, and what the laboratory asks of them.
+//! [`SchemeConfig`] for the configurations of `pe-burn`: their settings, and what else the laboratory asks of them.
 
 use burn::tensor::Device;
 use pe_burn::gates::FoxConfig;
@@ -91,7 +91,7 @@ impl SchemeConfig for PositionalConfig {
         Self::axes(self)
     }
 
-    /// A table with a row for each position or distance has none between them.
+    /// A table with a row for each whole position or distance has no values between them.
     fn takes_times(&self) -> bool {
         !matches!(
             self,
@@ -124,7 +124,7 @@ impl SchemeConfig for PositionalConfig {
     }
 }
 
-/// A rotary scheme with another number in its scaling.
+/// A rotary scheme whose scaling is changed by `with`.
 fn with_scaling_of(
     config: &PositionalConfig,
     with: impl FnOnce(RopeScaling) -> Result<RopeScaling, String>,
@@ -138,7 +138,7 @@ fn with_scaling_of(
     Ok(PositionalConfig::Rotary(scaled))
 }
 
-/// The columns that turn make pairs, so their number is even.
+/// Columns rotate in pairs, so the share must give an even number of them.
 fn with_share(config: &PositionalConfig, share: f64) -> Result<PositionalConfig, String> {
     let PositionalConfig::Rotary(rotary) = config else {
         return Ok(config.clone());

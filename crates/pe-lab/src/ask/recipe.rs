@@ -20,7 +20,7 @@ pub enum Schedule {
     Cosine,
     /// It falls linearly to a hundredth of its peak.
     Linear,
-    /// It stays.
+    /// It stays at its peak.
     Constant,
 }
 
@@ -75,7 +75,7 @@ pub struct Recipe {
     pub weight_decay: f32,
 }
 
-/// What is at its default is not written, so that what was written before the field was there is the same.
+/// Whether a value is its default: such a value is not written, so files from before the field existed stay the same.
 pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -128,7 +128,7 @@ impl Recipe {
         if !(self.clip_norm > 0.0 && self.clip_norm.is_finite()) {
             return wrong("clip_norm", &self.clip_norm, "above 0 and finite");
         }
-        // With more, a step at the largest rate would turn a weight round.
+        // With more, a step at the highest learning rate would change the sign of a weight.
         if !(0.0..=1.0).contains(&self.weight_decay) {
             return wrong("weight_decay", &self.weight_decay, "from 0 to 1");
         }

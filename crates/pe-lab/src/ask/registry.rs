@@ -17,11 +17,11 @@ use crate::task::Task;
 static LAB: OnceLock<Lab> = OnceLock::new();
 
 impl Lab {
-    /// Makes this the laboratory of the program, which has one.
+    /// Makes this the laboratory of the program, which can have only one.
     ///
     /// # Panics
     ///
-    /// When a name was looked up before, or there is another one.
+    /// When a name was looked up before, or the program has a laboratory already.
     pub fn install(self) {
         let before = LAB.set(self);
         assert!(
@@ -41,7 +41,7 @@ pub(super) fn schemes() -> &'static [SchemeEntry] {
     &lab().schemes
 }
 
-/// The scheme of this name, which has no settings.
+/// The scheme of this name, which is given without settings.
 ///
 /// # Errors
 ///
@@ -69,7 +69,7 @@ pub(super) fn tasks(in_all: bool) -> impl Iterator<Item = Arc<dyn Task>> {
     entries.map(|entry| (*entry.task).clone())
 }
 
-/// The task of this name. Of the others none is made: images and texts take a moment.
+/// The task of this name. No other task is built, since images and texts take a moment.
 pub(super) fn task(name: &str) -> Option<Arc<dyn Task>> {
     let entry = lab().tasks.iter().find(|entry| entry.name == name)?;
     Some((*entry.task).clone())
@@ -104,8 +104,8 @@ pub fn network(
     })
 }
 
-/// The [`CODE`](versions::CODE) of this program. In one with schemes, tasks or networks of its own it goes on with a digest
-/// of the program, so that results of two versions of an idea never mix in silence.
+/// The [`CODE`](versions::CODE) of this program. If it has schemes, tasks or networks of its own, a digest of the program
+/// is appended, so that results of two versions of it are never mixed unnoticed.
 pub fn code() -> &'static str {
     static FULL: OnceLock<String> = OnceLock::new();
     FULL.get_or_init(|| match lab().is_extended {

@@ -6,12 +6,12 @@
 //!
 //! | scheme | at another resolution | as in |
 //! |---|---|---|
-//! | tables that are added for a line of patches: `learned`, `sinusoidal`, `scaled_sinusoidal`, `tape`, `time2vec` | rows are interpolated (bicubic) as the image that they are | ViT (Dosovitskiy et al. 2021, §3.2), MAE |
+//! | tables that are added for a line of patches: `learned`, `sinusoidal`, `scaled_sinusoidal`, `tape`, `time2vec` | rows are interpolated (bicubic) like the pixels of an image | ViT (Dosovitskiy et al. 2021, §3.2), MAE |
 //! | rows and columns: `sinusoidal_2d`, `rotary_2d` | coordinates are interpolated | EVA-02 (Fang et al. 2023) |
-//! | all others: distances on a line of patches | extended: patches are numbered on, row by row | |
+//! | all others: distances on a line of patches | extended: patches are numbered row by row, beyond the training | |
 //!
-//! Distances on the line of all patches have no practice of their own in vision: a row of another width
-//! changes what a distance means. They are extended, as they are for longer texts.
+//! Vision has no established practice for distances on the line of all patches, since a row of another width changes what a
+//! distance means. They are extended, as they are for longer texts.
 
 use super::scheme::Scheme;
 use super::study::{StudySpec, TaskSteps};
@@ -26,7 +26,7 @@ pub enum AtResolution {
     Rows,
     /// The coordinates of patches are interpolated.
     Coordinates,
-    /// The patches are numbered on.
+    /// The patches are numbered row by row, beyond the training's numbers.
     Extended,
 }
 
@@ -54,8 +54,8 @@ impl AtResolution {
         }
     }
 
-    /// What the schemes of a study do, in lines for a person. Nothing is to be said where every task is tested
-    /// at the resolution of its training.
+    /// What the schemes of a study do, in lines for a person. Empty where every task is tested only at the resolution of
+    /// its training.
     pub fn describe(spec: &StudySpec, tasks: &Tasks) -> Vec<String> {
         let is_tested_at_others = |task: &TaskSteps| {
             let task = tasks.get(&task.name).ok();
@@ -72,7 +72,7 @@ impl AtResolution {
         Self::lines(&schemes.collect::<Vec<_>>())
     }
 
-    /// One line for each thing that some of these schemes do.
+    /// One line for each variant that some of these schemes have, with their names.
     fn lines(schemes: &[Scheme]) -> Vec<String> {
         let kinds = [Self::Rows, Self::Coordinates, Self::Extended, Self::Nothing];
         let line = |kind: Self| {

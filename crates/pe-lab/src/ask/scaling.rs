@@ -10,10 +10,10 @@ use super::settings::{Named, Setting};
 use crate::error::LabError;
 use crate::task::Task;
 
-/// The scalings that a name and two numbers make.
+/// The scalings that a name can give, with at most a factor and an original length.
 pub const SCALINGS: [&str; 5] = ["linear", "ntk", "dynamic", "yarn", "llama3"];
 
-/// What `pe-burn` has besides, and why a name does not make it.
+/// The other scalings of `pe-burn`, each with the reason why a name cannot give it.
 pub const OTHER_SCALINGS: [(&str, &str); 2] = [
     (
         "longrope",
@@ -30,14 +30,14 @@ pub const OTHER_SCALINGS: [(&str, &str); 2] = [
 pub struct Lengths {
     /// The longest input of the training.
     pub trained: usize,
-    /// The longest of all inputs; of images those of the training's resolution.
+    /// The longest of all inputs; for images, of those at the training's resolution.
     pub longest: usize,
     /// The longest input of a test, at any resolution.
     pub tested: usize,
 }
 
 impl From<usize> for Lengths {
-    /// Training inputs are as long as all others.
+    /// The same length for the training, for all inputs and for tests.
     fn from(longest: usize) -> Self {
         Self {
             trained: longest,
@@ -62,10 +62,10 @@ impl Lengths {
         }
     }
 
-    /// The scaling of this name that takes inputs of the training to the longest ones.
+    /// The scaling of this name that extends the training length to the longest length.
     ///
-    /// The length that it calls the original one is that of the training, and its factor the longest length in lengths of
-    /// the training, at least 1; of `dynamic`, which follows the length by itself, it is 1.
+    /// Its original length is the training length. Its factor is the longest length divided by the training length, at
+    /// least 1; for `dynamic`, which adapts to the length of each input, it is 1.
     ///
     /// # Errors
     ///
@@ -147,7 +147,7 @@ pub struct TestScaling {
 }
 
 impl TestScaling {
-    /// The scalings that are tested in a study that says nothing of them.
+    /// The scalings that are tested by default.
     pub fn usual() -> Vec<Self> {
         let of = |name: &str| Self {
             name: name.into(),
@@ -216,7 +216,7 @@ impl TryFrom<String> for TestScaling {
                 }
             }
         }
-        // What is wrong is said before anything runs.
+        // Checked here, so that a wrong number is an error before anything runs.
         scaling.scaling(Lengths::from(2))?;
         Ok(scaling)
     }
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn every_scaling_of_the_library_has_a_name_or_a_reason() {
-        // The library names all of them where it is asked for one that it does not have.
+        // The library's error for an unknown scaling lists all scalings.
         let unknown = serde_json::from_str::<RopeScaling>(r#"{"rope_type": "x"}"#).unwrap_err();
         let unknown = unknown.to_string();
         let known = unknown.split("there are: ").nth(1).unwrap();

@@ -52,7 +52,7 @@ pub struct Scheme {
     pub layers: Option<LayerRecipe>,
 }
 
-/// A scheme as it is in a file. What its encoding means is known where its name is.
+/// A scheme as it is stored in a file. Its name determines the type of its encoding.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {
@@ -72,7 +72,7 @@ impl TryFrom<Stored> for Scheme {
     fn try_from(stored: Stored) -> Result<Self, LabError> {
         let encoding = match scheme_entry(Named::read("scheme", &stored.name)?.name) {
             Ok(entry) => (entry.read)(stored.encoding)?,
-            // That there is none is said where it is used, which is not always.
+            // An unknown scheme is no error here, but only where it is used.
             Err(_) => Encoding::unknown(stored.encoding),
         };
         Ok(Self {
@@ -135,8 +135,8 @@ impl Scheme {
         format!("{}{here}{with}", entry.about)
     }
 
-    /// The scheme with this name, for a model of these sizes and inputs of up to `max_tokens` tokens. Its own name is the
-    /// one way to write it: without spaces, and with the settings in a fixed order.
+    /// The scheme with this name, for a model of these sizes and inputs of up to `max_tokens` tokens. Its field `name` has
+    /// the canonical spelling: without spaces, and with the settings in a fixed order.
     ///
     /// Its options are the library's defaults, which follow the scheme's paper, except for what
     /// [`description`](Self::description) says after "here". A learned table has a row for every
@@ -217,8 +217,8 @@ impl Scheme {
         self.layers.as_ref().map_or(Ok(Vec::new()), of)
     }
 
-    /// Whether its positions may be real numbers, such as times. A table with a row for each position or distance
-    /// has none between them, a grid has rows and columns, and random positions are drawn as whole numbers.
+    /// Whether its positions may be real numbers, such as times. A table with a row for each whole position or distance has
+    /// no values between them, a grid has rows and columns, and random positions are drawn as whole numbers.
     pub fn takes_times(&self) -> bool {
         self.encoding.takes_times() && !self.needs_grid() && self.max_position.is_none()
     }
@@ -259,7 +259,7 @@ impl Scheme {
         })
     }
 
-    /// The network of a model with this scheme. `weights` is the scheme itself.
+    /// The network of a model with this scheme. `weights` is the module of the scheme.
     ///
     /// # Errors
     ///
@@ -290,7 +290,7 @@ impl Scheme {
         Ok(network)
     }
 
-    /// The most tokens of an input, if the encoding ends somewhere.
+    /// The most tokens of an input, if the encoding has a last position.
     pub fn longest(&self) -> Option<usize> {
         self.encoding.longest()
     }
@@ -306,9 +306,8 @@ impl Scheme {
         }
     }
 
-    /// The positions for the test set of one length. The test set is scored once with each source,
-    /// and the scores are averaged: one draw of random positions says little about other draws. They
-    /// are the same for every model.
+    /// The positions for the test set of one length. The test set is scored once with each source, and the scores are
+    /// averaged: one draw of random positions says little about other draws. The draws are the same for every model.
     pub fn for_test(&self, length: usize) -> impl Iterator<Item = PositionSource<'_>> {
         let draws = match self.max_position {
             Some(_) => TEST_DRAWS,
@@ -350,14 +349,14 @@ pub struct PositionSource<'a> {
 }
 
 impl PositionSource<'_> {
-    /// Positions that follow from the tokens of some samples, padded to `seq`. `None` where the scheme takes none from
-    /// them, or the samples are no tokens.
+    /// Positions that follow from the tokens of some samples, padded to `seq`. `None` where the scheme derives no positions
+    /// from tokens, or the inputs are not tokens.
     ///
     /// # Errors
     ///
     /// [`LabError::Usage`] when the scheme does not give a position to each token.
     pub fn of_tokens(&self, samples: &[Sample], seq: usize) -> Result<Option<Positions>, LabError> {
-        // Of its own, so that drawn positions do not depend on whether this was asked.
+        // A copy of the generator, so that positions drawn later do not depend on whether this was called.
         let mut rng = self.rng.clone();
         let mut rows = Vec::with_capacity(samples.len());
         for sample in samples {

@@ -1,4 +1,4 @@
-//! Settings behind a name, and those of schemes, such as `rotary(base=500000, share=0.25)`.
+//! Settings in parentheses after a name, such as `rotary(base=500000, share=0.25)`, and how a scheme takes them.
 
 use super::encoding::Encoding;
 use super::layers::LayerRecipe;
@@ -6,8 +6,8 @@ use super::sizes::Sizes;
 use crate::error::LabError;
 use crate::names::did_you_mean;
 
-/// The settings of the layers, which schemes have beside those of their own configuration, in the order in which they stand in a
-/// name. The first is for schemes alone that act in the layers.
+/// The settings of the layers, which schemes have beside those of their own configuration, in the order in which they stand
+/// in a name. The first one is only for schemes that act in the layers.
 const OF_LAYERS: [&str; 3] = ["nope_every", "window", "global_every"];
 
 /// Sets one of [`OF_LAYERS`]; the error says which values it takes.
@@ -56,7 +56,7 @@ fn about(name: &str, value: Setting<'_>) -> String {
     }
 }
 
-/// A whole number, or which ones are meant.
+/// The value as a whole number, or the error that says which numbers are allowed.
 pub(super) fn whole(value: f64, least: usize) -> Result<usize, String> {
     let fits = value >= least as f64 && value <= 1e9 && value.fract() == 0.0;
     match fits {
@@ -136,7 +136,7 @@ impl<'a> Named<'a> {
         })
     }
 
-    /// Gives a scheme these settings, and returns the one way to write its name.
+    /// Gives a scheme these settings, and returns the canonical spelling of its name.
     ///
     /// # Errors
     ///
@@ -160,7 +160,7 @@ impl<'a> Named<'a> {
             .map(String::as_str)
             .chain(of_layers.iter().copied())
             .collect();
-        // In the fixed order: some settings are about an earlier one.
+        // Sorted into the fixed order, since some settings depend on an earlier one.
         let place = |name: &str| known.iter().position(|known| *known == name);
         self.settings.sort_by_key(|(name, _)| place(name));
         for (name, value) in &self.settings {
@@ -196,7 +196,7 @@ impl<'a> Named<'a> {
 }
 
 impl std::fmt::Display for Named<'_> {
-    /// Without spaces.
+    /// The name with its settings, without spaces.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name)?;
         if self.settings.is_empty() {
@@ -208,7 +208,7 @@ impl std::fmt::Display for Named<'_> {
     }
 }
 
-/// The error about a setting that a scheme or a task, which `what` says, does not have.
+/// The error for a setting that `of` does not have; `what` says whether that is a scheme or a task.
 pub(super) fn no_setting(what: &str, of: &str, name: &str, known: &[&str]) -> LabError {
     let names: Vec<String> = known.iter().map(|name| name.to_string()).collect();
     LabError::Usage(format!(
@@ -218,7 +218,7 @@ pub(super) fn no_setting(what: &str, of: &str, name: &str, known: &[&str]) -> La
     ))
 }
 
-/// The error about a value that a setting of a scheme or a task, which `what` says, does not take.
+/// The error for a value that a setting of `of` does not take; `what` says whether that is a scheme or a task.
 pub(super) fn wrong_value(
     name: &str,
     what: &str,
@@ -231,8 +231,7 @@ pub(super) fn wrong_value(
     ))
 }
 
-/// Names of a command line, which was divided at every comma, with those commas back that stand inside of
-/// parentheses.
+/// The names of a command line that was split at every comma: the parts of one pair of parentheses are joined again.
 pub(super) fn whole_names(parts: Vec<String>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     let is_open = |name: &String| name.matches('(').count() > name.matches(')').count();
@@ -323,7 +322,7 @@ mod tests {
             of("randomized_rotary(scaling=linear,factor=2)").1,
             Linear::new(2.0).into()
         );
-        // Every one of them makes another network than none does, and is the same again from its data.
+        // Each scaling can be built, and reading its stored data gives the same scheme.
         for name in SCALINGS {
             let text = format!("rotary(scaling={name},factor=4)");
             let scheme = Scheme::for_lengths(&text, &ModelSpec::default(), lengths).unwrap();
@@ -421,7 +420,7 @@ mod tests {
             ]
         );
         assert_eq!(of("a,b"), ["a", "b"]);
-        // What is not closed is an error of the name, and nothing of it is lost.
+        // After an unclosed parenthesis everything stays in one name, and no text is lost.
         assert_eq!(of("rotary(base=5,none"), ["rotary(base=5,none"]);
     }
 }

@@ -16,7 +16,7 @@ pub struct Sizes {
     /// The tokens of the longest input of the training.
     pub trained_len: usize,
     /// The tokens of the longest input of a test: more than `max_len` where images have higher resolutions than in the
-    /// training. A table that is added to embeddings is interpolated there, and others number the patches on.
+    /// training. There a table that is added to embeddings is interpolated, and others number further patches.
     pub tested_len: usize,
 }
 

@@ -11,7 +11,7 @@ use crate::grouped::counted;
 /// The most steps of a training. No task gains anything from more.
 pub const MAX_STEPS: usize = 10_000_000;
 
-/// The limit of `auto` without one, in units of the task's own number of steps.
+/// The limit of `auto` if none is given, as a multiple of the task's own number of steps.
 const LIMIT: usize = 4;
 
 /// How many training steps a person asks for.

@@ -53,7 +53,7 @@ pub struct StudySpec {
     pub device: String,
     /// The versions of the laboratory and of Burn.
     pub versions: Versions,
-    /// What the study had each time that something was added to it, or that its steps were changed.
+    /// The size of the study each time before something was added to it, or before its steps were changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grown: Vec<Grown>,
 }
@@ -187,7 +187,7 @@ impl StudySpec {
         let path = |(_, copy): &Copied| copy.to_path_buf();
         let reading = data.map(|data| {
             let mut reading = data.reading.clone();
-            // What a plan of a text leaves open is the next token.
+            // In a plan, a text without an objective means the next token, so the masked objective is named.
             if data.format == Format::Text && reading.objective.is_none() {
                 reading.objective = Some(Objective::Masked);
             }
@@ -249,7 +249,7 @@ impl StudySpec {
                             ..self.recipe.clone()
                         },
                         model: self.model.clone(),
-                        // They are of a language model alone.
+                        // Only language models are tested with scalings.
                         test_scalings: self
                             .test_scalings
                             .clone()
@@ -277,7 +277,7 @@ impl StudySpec {
         }
         self.tasks = tasks;
         if let (Some(tune), Some(before)) = (&mut self.tune, &earlier.tune) {
-            // What was chosen for other steps does not hold.
+            // A rate that was chosen for another number of steps is not kept.
             let kept = |task: &str| {
                 let of = |tasks: &[TaskSteps]| tasks.iter().find(|t| t.name == task).cloned();
                 of(&self.tasks) == of(&earlier.tasks)
@@ -307,12 +307,12 @@ impl StudySpec {
         self
     }
 
-    /// What keeps this study from taking the place of an earlier one and keeping its results: the names of
-    /// the fields that differ in more than what was added. To a study that stops when it is decided nothing can
-    /// be added: its errors are divided between looks at what it planned.
+    /// What keeps this study from taking the place of an earlier one and keeping its results: the names of the fields that
+    /// differ in more than what was added. Nothing can be added to a study that stops when it is decided: its looks, which
+    /// share its allowed errors, were planned in advance.
     pub fn obstacles(&self, earlier: &Self) -> Vec<String> {
         let mut differs = self.differences(earlier);
-        // What is chosen follows from the rates, so it may be missing on either side.
+        // The chosen rates follow from the tried ones, so they may be missing on either side.
         let rule = |spec: &Self| {
             let tune = spec.tune.clone();
             tune.map(|tune| Tuned {
@@ -383,7 +383,7 @@ impl StudySpec {
     }
 }
 
-/// What is in either list, each thing once.
+/// The items of both lists, each once.
 fn both<T: Clone + PartialEq>(earlier: &[T], later: Vec<T>) -> Vec<T> {
     let mut all = earlier.to_vec();
     for item in later {

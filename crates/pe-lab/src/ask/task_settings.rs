@@ -7,7 +7,7 @@ use crate::data::check_train_length;
 use crate::error::LabError;
 use crate::task::{MqarOfSize, TEXT_TRAIN_LENGTH, Task, text_with};
 
-/// The tasks that have settings, with these, in the order in which they stand in a name.
+/// The tasks that have settings, each with its settings in the order in which they stand in a name.
 const WITH_SETTINGS: [(&str, &[&str]); 2] = [
     ("mqar", &["tokens", "pairs", "vocabulary", "others"]),
     ("text", &["train_length"]),
@@ -130,7 +130,7 @@ mod tests {
             assert_eq!(name(text).unwrap(), full, "{text}");
             assert_eq!(name(full).unwrap(), full);
         }
-        // Without settings it is the task of before.
+        // Without settings it is the plain `mqar` task.
         assert_eq!(name("mqar").unwrap(), "mqar");
     }
 

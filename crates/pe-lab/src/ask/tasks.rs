@@ -69,7 +69,7 @@ impl Tasks {
         [self.all(), self.apart()].concat()
     }
 
-    /// The names of these tasks as a decoder's ([`Causal`]). Those of a decoder's tasks stay as they are.
+    /// The names of these tasks in their decoder form ([`Causal`]). Names of a decoder's tasks stay the same.
     ///
     /// # Errors
     ///
@@ -83,8 +83,8 @@ impl Tasks {
     }
 
     /// The task of this name. Those of the laboratory may have settings, such as `mqar(tokens=64, pairs=4, vocabulary=8192)` and
-    /// `text(train_length=128)`, and a task that a decoder is trained on says so, as `addition(causal)`. Its own name is the one
-    /// way to write it.
+    /// `text(train_length=128)`, and the decoder form of a task is named as `addition(causal)`. The name of the returned task
+    /// is the canonical spelling.
     ///
     /// # Errors
     ///

@@ -20,7 +20,7 @@ pub struct TrialSpec {
     pub scheme: Scheme,
     /// The seed of the initial weights and of the training data.
     pub seed: u64,
-    /// Optimizer steps; with `auto_from` the most of one training.
+    /// Optimizer steps; with `auto_from`, the most that one training may take.
     pub steps: usize,
     /// The steps of the first training of a trial that goes on until it has converged.
     #[serde(default, skip_serializing_if = "Option::is_none")]

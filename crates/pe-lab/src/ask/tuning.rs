@@ -10,7 +10,7 @@ use crate::error::LabError;
 /// How many rates can be tried. The grid of nine reaches from a sixteenth to sixteen times the recipe's rate.
 const COUNTS: std::ops::RangeInclusive<usize> = 2..=9;
 
-/// The seed of the trainings that choose. No preset reports it, and no study that tunes may.
+/// The seed of the trainings that choose a rate. No preset reports it, and no study that tunes may report it.
 pub const TUNING_SEED: u64 = 101;
 
 /// The seeds at which the two best rates are trained again.
@@ -26,8 +26,8 @@ pub struct Tuned {
     pub seed: u64,
     /// The learning rates that are tried first, the lowest first. They are the same for every scheme.
     pub rates: Vec<f64>,
-    /// How many rates beyond them may follow, each where the best so far is the lowest or the highest: half of the one or twice
-    /// the other.
+    /// The most rates that may be tried beyond the first ones. While the best rate so far is the lowest or the highest of
+    /// all, half of it or twice it is tried next.
     pub beyond: usize,
     /// The seeds at which the two best rates are trained again. Of the two the one with the lower mean loss is chosen.
     pub again: Vec<u64>,
@@ -62,7 +62,7 @@ pub struct Attempt {
     pub loss: Option<f64>,
 }
 
-/// Where the choice for one scheme on one task stands.
+/// The state of the choice for one scheme on one task.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Search {
     /// There are trainings left.
@@ -71,9 +71,9 @@ pub enum Search {
         next: Vec<(f64, u64)>,
         /// The number of trainings that have a result.
         finished: usize,
-        /// The most rounds of one training each that may follow, of rates beyond those that were tried.
+        /// The most rounds that may follow, each of one training with a rate beyond those that were tried.
         beyond: usize,
-        /// The number of trainings of the last round, which comes then.
+        /// The number of trainings of the last round, which follows those.
         again: usize,
     },
     /// All is trained.
@@ -81,8 +81,8 @@ pub enum Search {
 }
 
 impl Tuned {
-    /// `count` rates around that of the recipe, each twice the one before: the recipe's own, then a half, twice,
-    /// a quarter, four times, and so on.
+    /// `count` rates around that of the recipe, in steps of a factor of two: the recipe's own, then a half, twice, a
+    /// quarter, four times, and so on.
     ///
     /// # Errors
     ///
@@ -122,7 +122,7 @@ impl Tuned {
         })
     }
 
-    /// The most trainings of one choice, by the rounds in which they follow each other.
+    /// The most trainings that one choice takes, for each of its rounds. A round waits for the one before.
     pub fn rounds(&self) -> Vec<usize> {
         let mut rounds = vec![self.rates.len()];
         rounds.extend(vec![1; self.beyond]);
@@ -136,14 +136,14 @@ impl Tuned {
         chosen.find(|chosen| chosen.task == task && chosen.scheme == scheme)
     }
 
-    /// Keeps what was chosen in the place of what was chosen before.
+    /// Stores a choice, and drops an earlier one for the same scheme and task.
     pub fn keep(&mut self, new: ChosenRate) {
         let other = |of: &ChosenRate| of.task != new.task || of.scheme != new.scheme;
         self.chosen.retain(other);
         self.chosen.push(new);
     }
 
-    /// Keeps what follows from these losses of the first rates, where every other training fails.
+    /// Stores the choice that follows if the first rates have these losses and every other training fails.
     #[cfg(test)]
     pub fn keep_of(&mut self, task: &str, scheme: &str, losses: &[Option<f64>]) {
         let loss = |rate, seed| {
@@ -215,7 +215,7 @@ impl Tuned {
         }))
     }
 
-    /// What follows these trainings: a rate beyond them, or the two best at further seeds, or nothing.
+    /// The trainings that follow these: one with a rate beyond them, or those of the two best at further seeds, or none.
     fn next(&self, attempts: &[Attempt]) -> Vec<(f64, u64)> {
         if attempts.iter().any(|of| of.seed != self.seed) {
             return Vec::new();
@@ -247,8 +247,8 @@ impl Tuned {
     }
 }
 
-/// The best of the rates that were trained most often: the one with the fewest failures, and of these with the lowest mean
-/// loss; the lower one of two with the same.
+/// The best of the rates that were trained most often: the one with the fewest failures, then with the lowest mean loss,
+/// then the lower rate.
 fn best(attempts: &[Attempt]) -> Option<f64> {
     let of_rate = |rate: f64| attempts.iter().filter(move |of| of.rate == rate);
     let most = attempts.iter().map(|of| of_rate(of.rate).count()).max()?;
@@ -311,7 +311,7 @@ mod tests {
         error.says("learning_rate is 1.2");
     }
 
-    /// What is trained, in order, and the choice, where these are the losses of rates and seeds. Others fail.
+    /// The trainings in order, and the choice, if these are the losses by rate and seed and all other trainings fail.
     fn searched(tuned: &Tuned, losses: &[(f64, u64, f64)]) -> (Vec<(f64, u64)>, Option<f64>) {
         let mut done: Vec<(f64, u64)> = Vec::new();
         loop {
@@ -347,7 +347,7 @@ mod tests {
         }
     }
 
-    /// Three rates of which the highest can be doubled once: a recipe's is at most 1.
+    /// Three rates of which the highest can be doubled once, since a recipe's rate is at most 1.
     fn three(beyond: usize, again: &[u64]) -> Tuned {
         Tuned {
             seed: 101,
@@ -417,7 +417,7 @@ mod tests {
         // A rate that fails at a seed stands behind one that does not, whatever their losses.
         let (_, chosen) = searched(&tuned, &losses[..6]);
         assert_eq!(chosen, Some(0.25));
-        // One rate alone has no second to be compared with.
+        // If only one rate trained, there is no second one to compare it with, and nothing more is trained.
         let (done, chosen) = searched(&tuned, &[(0.25, 101, 1.0)]);
         assert_eq!((done.len(), chosen), (3, Some(0.25)));
     }

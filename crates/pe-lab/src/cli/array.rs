@@ -45,7 +45,7 @@ pub(super) struct SlurmArgs {
     time: Option<String>,
 }
 
-/// What both scripts say, quoted for a shell.
+/// The words that both scripts share, quoted for a shell.
 struct Words {
     program: String,
     study: String,

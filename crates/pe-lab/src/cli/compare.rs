@@ -162,7 +162,7 @@ fn plan_in(folder: &StudyFolder) -> Result<Plan, LabError> {
     Ok(there.plan().inside(folder.path()))
 }
 
-/// A study of own data that takes longer than this, in seconds, is told that there is a shorter one.
+/// If a study of the user's own data takes longer than this, in seconds, a line points to a shorter one.
 const LONG: f64 = 300.0;
 
 /// The time of a study with fewer training steps than this in all is not worth measuring.
@@ -175,7 +175,7 @@ impl CompareArgs {
         let mut is_preset = true;
         let is_study = is_there(&folder.spec())?;
         let base = match (&self.study, &self.preset) {
-            // The budget chose the seeds and steps of a study that is there.
+            // A folder with a study keeps its own seeds and steps, so a budget chooses nothing there.
             _ if is_study && self.budget.is_some() => {
                 is_preset = false;
                 plan_in(&folder)?
@@ -185,7 +185,7 @@ impl CompareArgs {
                 Plan::read(file)?
             }
             (None, Some(name)) => Plan::preset(name)?,
-            // Also where its data are named again.
+            // This also holds where `--data` names the study's data again.
             (None, None) if is_study => {
                 is_preset = false;
                 plan_in(&folder)?
@@ -198,7 +198,7 @@ impl CompareArgs {
         let scalings = self.test_scalings.clone().map(Names::from);
         let scalings = scalings.map(test_scalings);
         let flags = Plan {
-            // A preset's number of seeds is that of a study with one look.
+            // A preset's number of seeds is for a study with one look, so `--until` takes its own number.
             seeds: seeds.or(until
                 .filter(|_| is_preset)
                 .map(|_| Seeds::Count(Looks::most() as u64))),
@@ -252,7 +252,7 @@ impl CompareArgs {
         budget.filter(|_| is_new)
     }
 
-    /// How many trials of so many run at the same time, and why.
+    /// How many of `trials` trials run at the same time, and the reason in words.
     fn jobs(&self, spec: &StudySpec, trials: usize) -> Result<(usize, String), LabError> {
         let cores = cores();
         Ok(match (self.jobs, device::lookup(&spec.device)?.kind) {
@@ -321,14 +321,14 @@ impl CompareArgs {
         Ok((Study::new(fitting.spec, tasks.clone(), &self.out)?, line))
     }
 
-    /// Tells a line unless the run is quiet.
+    /// Prints a line to standard error, unless the run is quiet.
     fn say(&self, line: &str) {
         if !self.show.quiet {
             tell(line);
         }
     }
 
-    /// Tells a line, which is the answer of a dry run.
+    /// Prints a line: to standard output in a dry run, where it is the answer, and otherwise as [`say`](Self::say).
     fn answer(&self, line: &str) {
         match self.dry_run {
             true => print_line(line),
@@ -348,7 +348,7 @@ impl CompareArgs {
             progress,
             stop: &stop,
         };
-        // Before anything is run, to measure its time too.
+        // The memory is checked before anything is run, also before the short trials that measure the time.
         let (mut waiting, mut tuning) = (study.waiting()?, study.choices()?);
         let first = [&waiting[..], &tuning.next].concat();
         let (at_a_time, _) = self.jobs(study.spec(), first.len())?;
@@ -384,7 +384,7 @@ impl CompareArgs {
         let all = [&waiting[..], &tuning.next].concat();
         study.check_choices(&all)?;
         let steps: usize = all.iter().map(|trial| trial.most_steps()).sum();
-        // A budget says how long it takes, and has no time to be measured once more.
+        // With a budget the time is known already, so it is not measured again.
         if budget.is_none() && (self.dry_run || (steps >= SHORT && !self.show.quiet)) {
             self.estimate(&about, &waiting, &crew(jobs, &Progress::Silent))?;
         }
@@ -403,7 +403,7 @@ impl CompareArgs {
         crew: &Crew<'_>,
     ) -> Result<(), LabError> {
         let estimate = match Estimate::of(trials, about.tuning, about.tasks, crew) {
-            // The study itself may still run, such as where no temporary folder can be written: only its time is not told.
+            // The study may still run, such as where no temporary folder can be written: only its time stays unknown.
             Err(error @ LabError::File { .. }) if !self.dry_run => {
                 self.say(&format!("how long it takes cannot be measured: {error}"));
                 return Ok(());

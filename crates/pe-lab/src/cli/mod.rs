@@ -193,7 +193,7 @@ impl Lab {
     }
 }
 
-/// A flag that takes a negative number for its value and no flag of its own, so that it can say which values it takes.
+/// Lets a flag take a negative number as its value, and not as another flag, so that it can say which values it takes.
 fn with_negative_numbers(flag: Arg) -> Arg {
     let takes_value = flag.get_long().is_some() && flag.get_action().takes_values();
     flag.allow_negative_numbers(takes_value)
@@ -269,7 +269,7 @@ fn list_tasks() {
     print_line(TASK_SETTINGS);
 }
 
-/// Prints a line for each scheme, their settings, and what of the library is no scheme here.
+/// Prints a line for each scheme, their settings, and the schemes of the library that are not available here.
 fn list_schemes() {
     for name in Scheme::names() {
         print_line(&format!("{name:<22} {}", Scheme::description(name)));

@@ -1,4 +1,4 @@
-//! The report of a study in a folder of the user's, where no file of anybody else is overwritten.
+//! The report of a study in a folder of the user's, where only files that a report has written are overwritten.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,8 +12,8 @@ use crate::folder::{
 /// The file that lists what reports have written in a folder, a name on each line.
 const LIST: &str = ".pe-lab-report";
 
-/// Lets `report` write to a folder of the user's, and returns the paths of its files, the page first. It writes to a folder
-/// inside, and its files are then put in their places.
+/// Lets `report` write to a folder of the user's, and returns the paths of its files, the page first. The report is written
+/// to a temporary folder inside, and its files are then moved to their places.
 ///
 /// # Errors
 ///

@@ -94,7 +94,7 @@ impl PredictArgs {
 fn check_lengths(task: &dyn Task, data: &ToPredict) -> Result<(), LabError> {
     let tested = task.test_lengths().into_iter().max().unwrap_or(0);
     let longest = tested.max(*task.train_lengths().end()) + task.framing();
-    // Behind a prompt there is room for an answer.
+    // `max_tokens` includes the answer, so prompts are compared with the longest prompt.
     let most = match task.generation() {
         None => task.max_tokens(),
         Some(_) => longest,
@@ -141,7 +141,7 @@ fn said(
     }
     let mut all = Vec::with_capacity(data.samples.len());
     let readout = task.readout();
-    // Windows of a series have several lengths, and no padding.
+    // Windows of a series have several lengths and are not padded, so each batch has windows of one length.
     let of_lengths: Vec<&[Sample]> = match task.vector_width() {
         None => vec![&data.samples],
         Some(_) => {
@@ -240,7 +240,7 @@ fn outcome(data: &ToPredict, predicted: &[Vec<String>], measure: &str) -> Option
     })
 }
 
-/// That the file has labels which the study does not: their predictions cannot be right.
+/// A sentence about labels of the file that the study does not have: predictions for them cannot be right.
 fn unknown(data: &ToPredict, labels: &[String]) -> Option<String> {
     let strange = data.truth.iter().filter_map(|truth| match truth {
         Some(Truth::Label(label)) if !labels.contains(label) => Some(label),

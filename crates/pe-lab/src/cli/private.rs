@@ -1,11 +1,11 @@
-//! What is made of private data is private.
+//! Files that are made from private data are private too.
 
 use std::path::Path;
 
 use crate::error::LabError;
 
-/// Takes the permissions of others from every file that this process and its workers make from now on, as far
-/// as others cannot read the data files either.
+/// Restricts the umask of this process, which its workers inherit: where the group or others cannot read a data file, they
+/// get no access to new files.
 ///
 /// # Errors
 ///

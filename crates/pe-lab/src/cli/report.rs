@@ -59,7 +59,7 @@ pub(super) struct ForPaper {
 }
 
 impl ForPaper {
-    /// Whether anything of it is asked for.
+    /// Whether one of these flags is given.
     pub fn is_asked(self) -> bool {
         self.paper || self.no_titles
     }
@@ -238,10 +238,10 @@ pub(super) fn open(file: &Path) {
         _ => ("xdg-open", &[]),
     };
     let mut command = Command::new(program);
-    // A name that begins with a dash is no option.
+    // With `.` in front, a name that begins with a dash is not taken for an option.
     let file = Path::new(".").join(file);
     command.args(arguments).arg(&file);
-    // What the browser says is not ours to print.
+    // Messages of the browser are not shown.
     let command = command
         .stdin(Stdio::null())
         .stdout(Stdio::null())

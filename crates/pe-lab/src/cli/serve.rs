@@ -58,7 +58,7 @@ impl ServeArgs {
     }
 }
 
-/// A page that leads to a link, in a file that only this account may read and that is gone when the server ends. The
+/// A page that redirects to a link, in a file that only this account may read and that is gone when the server ends. The
 /// link itself would stand among the arguments of a program, where every account of the machine sees it.
 fn way_to(link: &str) -> Result<tempfile::NamedTempFile, LabError> {
     let write = || {

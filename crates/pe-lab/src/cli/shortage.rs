@@ -8,9 +8,9 @@ use crate::console::tell;
 /// The bytes of address space that must be left for a backtrace: it maps the file of the program, and reads its symbols.
 const BACKTRACE: usize = 256 << 20;
 
-/// From now on a panic about what the system refuses, such as a thread, an open file or memory, ends the program with
-/// a sentence and the exit code 1. Burn and the crates below it start threads and read files without a way to say that
-/// it failed. Other panics are mistakes, and stay what they are.
+/// From now on a panic about what the system refuses, such as a thread, an open file or memory, ends the program with a
+/// sentence and the exit code 1. Burn and the crates that it uses panic there, since they have no error to return. Other
+/// panics are bugs, and are reported as usual.
 pub(super) fn end_with_a_sentence() {
     let others = take_hook();
     set_hook(Box::new(move |panic| {
@@ -24,7 +24,7 @@ pub(super) fn end_with_a_sentence() {
     }));
 }
 
-/// Whether so many bytes are to be had.
+/// Whether so many bytes can be allocated.
 fn has_room(bytes: usize) -> bool {
     Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
 }

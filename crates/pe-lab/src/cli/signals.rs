@@ -44,7 +44,7 @@ pub(super) fn on_stop(
     Ok(())
 }
 
-/// What stops the trials of a study, and is called on the same signals.
+/// A [`Stop`] for the trials of a study, which is called on the same signals.
 pub(super) fn stop_of_trials() -> Result<Stop, LabError> {
     let stop = Stop::default();
     let called = stop.clone();

@@ -20,7 +20,7 @@ impl Sizes {
         }
     }
 
-    /// A value, or the default, with what the flags set; as it was if that is nothing else.
+    /// `before`, or else the default, with what the flags set; unchanged if they set nothing new.
     fn over<T: FromArgMatches + Clone + Default + PartialEq>(
         &self,
         before: Option<T>,
@@ -104,7 +104,7 @@ mod tests {
         }
     }
 
-    /// They stand in the help and in the code.
+    /// Each default is written twice, in the help and in the code.
     #[test]
     fn the_defaults_in_the_help_are_those_of_the_code() {
         let flags = Flags::command();

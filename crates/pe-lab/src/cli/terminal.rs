@@ -5,7 +5,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use crate::console::{tell, visible, visible_json};
 use crate::error::LabError;
 
-/// Prints a line for a person to standard output; what would be obeyed by a terminal is spelled out.
+/// Prints a line for a person to standard output; characters that a terminal would act on are escaped.
 pub(super) fn print_line(line: &str) {
     or_end(write_line(line));
 }
@@ -15,12 +15,12 @@ pub(super) fn write_line(line: &str) -> Result<(), LabError> {
     write(&visible(line))
 }
 
-/// Prints a JSON text, with the same spelled out by its own escapes.
+/// Prints a JSON text; the same characters are written with the escapes of JSON.
 pub(super) fn print_json(text: &str) {
     or_end(write(&visible_json(text)));
 }
 
-/// Prints lines for a program, such as a table or a script, as they are; on a terminal as [`print_line`].
+/// Prints lines for a program, such as a table or a script, unchanged; on a terminal as [`print_line`].
 pub(super) fn print_exact(lines: &str) {
     match std::io::stdout().is_terminal() {
         true => print_line(lines),

@@ -67,7 +67,7 @@ pub struct TrainArgs {
     /// Go on with the training in the folder, from its last checkpoint
     #[arg(long, conflicts_with_all = ["task", "causal", "data", "Rows", "Reading", "ModelSpec", "Recipe", "scheme", "seed", "steps", "device"])]
     resume: bool,
-    // Each begins a heading of its own in the help, which all that follows would stand under.
+    // Each of these begins a heading of its own in the help, under which all later flags would stand, so they come last.
     #[command(flatten)]
     rows: Rows,
     #[command(flatten)]
@@ -280,7 +280,7 @@ fn show(result: &TrialResult, task: &dyn Task, folder: &TrialFolder) -> u8 {
         Outcome::Finished(measures) => {
             let measure = task.measure();
             let name = measure.name();
-            // Elsewhere there is none, or it is the score itself.
+            // For other measures there is no exact match, or it is the score itself.
             let has_exact = measure == Measure::Accuracy;
             let exact = if has_exact { "  exact match" } else { "" };
             print_line(&format!("length  {name}{exact}  floor"));

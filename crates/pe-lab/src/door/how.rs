@@ -8,7 +8,7 @@ pub enum How {
     Read,
     /// It is created if it is not there, and not emptied.
     Write,
-    /// It must not be there; it gets these permissions, less those that the process does not give. Only Unix has them.
+    /// It must not be there; it gets these permissions, less the umask of the process. Only Unix has them.
     New(#[cfg_attr(not(unix), expect(dead_code))] u32),
 }
 

@@ -1,5 +1,5 @@
 //! The one way to the files of a study, which may come from somebody else: a link that leads out of its folder, a pipe
-//! that never ends and a file with a second name elsewhere are neither read nor written.
+//! that never ends and a file with a second name elsewhere (a hard link) are neither read nor written.
 //!
 //! The folder of the study is where the user says, perhaps behind links. What lies inside is opened relative to it,
 //! name by name, without following a link and without waiting, and what was opened is checked: it is a regular file with
@@ -51,7 +51,7 @@ pub fn unfinished() -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     path: PathBuf,
-    /// The folder out of which nothing leads. The user may name what lies behind a link.
+    /// The folder that the path must not leave; `None` for a path that the user named, which may lie behind a link.
     root: Option<PathBuf>,
 }
 
@@ -88,7 +88,7 @@ impl Entry {
         }
     }
 
-    /// What has this name in the folder that this is.
+    /// The file or folder with this name inside of this folder.
     pub fn entry(&self, name: impl AsRef<Path>) -> Self {
         Self {
             path: self.path.join(name),
@@ -201,7 +201,7 @@ impl Entry {
     ///
     /// When it cannot be removed.
     pub fn remove(&self) -> io::Result<()> {
-        // Where nothing can be written, the system may say that of a file that is not there.
+        // In a folder that cannot be written, the system may report that even for a file that is not there.
         match self.is_there()? {
             true => gone(
                 self.place()
@@ -318,7 +318,7 @@ impl Entry {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::InvalidData`] when it has more, and that of reading.
+/// [`ErrorKind::InvalidData`] when it has more, or the error of reading it.
 pub fn bytes_of(file: File, most: u64) -> io::Result<Vec<u8>> {
     let size = file.metadata()?.len();
     let mut bytes = Vec::new();
@@ -334,7 +334,7 @@ pub fn bytes_of(file: File, most: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Somebody else removed it.
+/// A file that another process has removed in between counts as removed.
 fn gone(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),

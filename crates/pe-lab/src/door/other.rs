@@ -1,5 +1,5 @@
-//! By paths, where the system has no calls relative to an open folder. A link is looked for before something is opened,
-//! so one that is swapped in between is followed.
+//! Access by paths, for systems without calls relative to an open folder. Links are looked for before a file is opened, so
+//! a link that takes the file's place in between is followed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};

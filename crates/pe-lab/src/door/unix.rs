@@ -15,7 +15,7 @@ use super::how::{How, refused};
 /// An open folder.
 pub(super) struct Folder(OwnedFd);
 
-/// Nothing waits, for the writer of a pipe for example, and nothing is passed on to other programs.
+/// Opening does not wait, for the writer of a pipe for example, and open files are not passed on to other programs.
 const ALWAYS: OFlags = OFlags::NONBLOCK.union(OFlags::CLOEXEC);
 
 impl Folder {

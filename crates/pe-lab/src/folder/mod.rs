@@ -52,8 +52,8 @@ const TOKENIZER: &str = "tokenizer";
 const LABELS: &str = "labels";
 const IDS: &str = "ids.u32.bin";
 
-/// Where a copy of the user's file is in a folder with these other entries of the study: in a folder of its own, if it
-/// has the name of one of them.
+/// Where a copy of the user's file is in `folder`: in the subfolder `own` if its name is one of `others`, which the study
+/// needs itself, or that of an unfinished file.
 fn beside(others: &[&str], folder: &Entry, file: &str) -> Entry {
     // Some file systems do not tell capital letters from small ones.
     let is_taken = others.iter().any(|name| name.eq_ignore_ascii_case(file));
@@ -218,7 +218,7 @@ impl StudyFolder {
         self.entry("winner.json")
     }
 
-    /// The weights of that model, if they were kept.
+    /// The weights of the winner's model, if they were kept.
     pub fn winner_weights(&self) -> Entry {
         self.entry("winner.bpk")
     }
@@ -228,7 +228,7 @@ impl StudyFolder {
         self.entry(Self::PAGE)
     }
 
-    /// The folder of what a paper takes.
+    /// The folder of the tables, methods and figures for a paper.
     pub fn paper(&self) -> Entry {
         self.entry("paper")
     }

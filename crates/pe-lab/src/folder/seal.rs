@@ -124,7 +124,7 @@ mod tests {
             let mut bytes = text.clone().into_bytes();
             bytes[place] = other;
             fs::write(&file, bytes).unwrap();
-            // The last digit of a number may be more than a number can hold, so the value is the same then.
+            // A changed last digit of a number may be beyond the precision of a float, so the value is the same then.
             if let Ok(value) = read_sealed::<Kept>(&file) {
                 assert_eq!(value, kept(), "byte {place}");
             }

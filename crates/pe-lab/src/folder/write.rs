@@ -14,7 +14,7 @@ use crate::error::LabError;
 /// The most bytes of a file of JSON.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// An error of a file of a study: what is no regular file is named as such.
+/// Turns an error with a file of a study into a [`LabError`]: [`LabError::Content`] if it is no regular file.
 fn wrong(file: &Entry) -> impl FnOnce(io::Error) -> LabError {
     let path = file.to_path_buf();
     move |error| match error.kind() {
@@ -88,7 +88,7 @@ pub fn remove_all(folder: &Entry) -> Result<(), LabError> {
     folder.remove_all().map_err(wrong(folder))
 }
 
-/// Whether a file is there. One in a folder that cannot be read is an error, since nobody knows.
+/// Whether a file is there. If its folder cannot be read, that is an error, since the answer is unknown.
 ///
 /// # Errors
 ///
@@ -132,12 +132,12 @@ pub fn read_bounded(file: &Entry) -> Result<Vec<u8>, LabError> {
     file.read(MOST_BYTES).map_err(wrong(file))
 }
 
-/// Opens a file whose bytes have this digest; without one, whatever its bytes are. They are digested before they are
-/// read into memory.
+/// The bytes of a file, which must have this digest if one is given. The digest is computed before they are read into
+/// memory.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::InvalidData`] when there is something else.
+/// [`ErrorKind::InvalidData`] when it has another digest, is too large or is no regular file.
 pub fn of_digest(file: &Entry, digest: Option<&str>, most: u64) -> io::Result<Vec<u8>> {
     let mut file = file.open()?;
     if let Some(digest) = digest {
@@ -195,8 +195,8 @@ pub fn write_whole(file: &Entry, bytes: &[u8]) -> Result<(), LabError> {
     write_by(file, 0o666, |out| out.write_all(bytes))
 }
 
-/// The same of a file that `fill` writes, which may be larger than the memory. `mode` is its permissions on Unix, less
-/// those that the process does not give.
+/// [`write_whole`] for content that `fill` writes, which may be larger than the memory. `mode` is the permissions of the
+/// file on Unix, less the umask of the process.
 ///
 /// # Errors
 ///

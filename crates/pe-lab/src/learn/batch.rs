@@ -88,8 +88,8 @@ pub struct TensorBatch {
     pub targets: Tensor<1, Int>,
     /// The correct numbers, one per answer, where numbers are to be predicted.
     pub numbers: Option<Tensor<1>>,
-    /// Of a step of the training, where the random numbers of a dropout start: so they do not depend on the steps before, and a
-    /// training that goes on from a checkpoint draws the same ones.
+    /// In training, the seed of the step's dropout. It does not depend on the steps before, so a training that goes on from
+    /// a checkpoint draws the same random numbers.
     pub dropout_seed: Option<u64>,
 }
 
@@ -154,7 +154,7 @@ impl TensorBatch {
     }
 }
 
-/// Numbers in a row, which are not copied.
+/// Numbers as data of one dimension, without a copy.
 fn line<E: Element>(numbers: Vec<E>) -> TensorData {
     let count = numbers.len();
     TensorData::new(numbers, [count])

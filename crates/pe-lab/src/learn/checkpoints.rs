@@ -1,4 +1,4 @@
-//! Checkpoints that are whole or not there, and from which of them a training can go on.
+//! Checkpoints, each written whole or not at all, and which of them a training can go on from.
 
 use burn::module::Module;
 use burn::optim::OptimizerRecord;
@@ -36,11 +36,11 @@ const MOST_OF_DIGEST: u64 = 1_000;
 pub struct Checkpoints<'a> {
     /// The folder of the training.
     pub folder: &'a TrialFolder,
-    /// The training goes on after this many epochs; 0 starts anew.
+    /// The checkpoint to go on from, by its number of epochs of [`EPOCH`] steps; 0 starts anew.
     pub after: usize,
 }
 
-/// Where a training can go on.
+/// The last checkpoint from which a training can go on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastCheckpoint {
     /// The epochs after which it goes on; 0 without a checkpoint.
@@ -105,7 +105,7 @@ fn files(folder: &TrialFolder, epoch: usize) -> [[Entry; 2]; 2] {
     })
 }
 
-/// A part of a checkpoint, if it is there as it was written. What Burn is given are bytes, so that it reads no file itself.
+/// A part of a checkpoint, if its bytes are those that were written. Burn gets the bytes and opens no file.
 fn read<R>(
     [file, of_file]: &[Entry; 2],
     parsed: fn(Bytes) -> Result<R, RecordError>,
@@ -130,7 +130,7 @@ fn records(
     ))
 }
 
-/// Where a training of `steps` steps can go on.
+/// The last checkpoint from which a training of `steps` steps can go on.
 ///
 /// It is the newest checkpoint whose files are all as they were written, since a process that is killed may
 /// leave some of them, and a disk may damage them. At least one step must be left, so that there is something to

@@ -1,4 +1,4 @@
-//! Whether a training had come to its end.
+//! Whether a training has converged.
 
 use super::losses::CurvePoint;
 
@@ -6,14 +6,14 @@ use super::losses::CurvePoint;
 /// quarter of the steps has not converged.
 pub const STILL_FALLING: f64 = 0.02;
 
-/// By which share of its first value, that before the first step, the held-out loss falls over the last quarter of the
-/// training. `None` without a value during the training before that quarter and one at its end.
+/// By which share of the loss before the first step the held-out loss falls over the last quarter of the training. `None`
+/// if no loss was measured during the training before that quarter, or none in it.
 fn last_fall(points: &[CurvePoint]) -> Option<f64> {
     let (first, last) = (points.first()?, points.last()?);
     let start = last.step as f64 * 0.75;
     let after = points.iter().position(|point| point.step as f64 > start)?;
     let (before, after) = (points.get(after.checked_sub(1)?)?, &points[after]);
-    // From the loss before the training to that at its end nobody knows how it fell in between.
+    // The loss before the first step does not tell how the loss fell until the last quarter.
     if before.step == 0 {
         return None;
     }
@@ -23,9 +23,9 @@ fn last_fall(points: &[CurvePoint]) -> Option<f64> {
     (first.loss > 0.0).then(|| (at_start - last.loss) / first.loss)
 }
 
-/// Whether the training had converged by the end of its held-out losses: whether they fall by at most
-/// [`STILL_FALLING`] over its last quarter. `None` if there are too few of them to tell. The verdict on a study
-/// and the trainings that go on until they have converged both ask here.
+/// Whether the training had converged by the end of its held-out losses: whether they fall by at most [`STILL_FALLING`]
+/// over its last quarter. `None` if there are too few of them to tell. The verdict on a study and the trainings that go on
+/// until they have converged both use this rule.
 pub fn has_converged(points: &[CurvePoint]) -> Option<bool> {
     last_fall(points).map(|fall| fall <= STILL_FALLING)
 }

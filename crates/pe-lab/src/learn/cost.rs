@@ -14,8 +14,8 @@ use crate::ask::{ModelSpec, Recipe, Scheme};
 use crate::error::LabError;
 use crate::task::{Answer, Input, Sample, Task};
 
-/// What is timed is repeated at least this often, and for this long. A program with debug assertions is one of tests, which compare
-/// no times.
+/// Each measurement is repeated at least this often, and for at least this long. Tests compare no times, so they and builds
+/// with debug assertions measure for a shorter time.
 const REPEATS: usize = if cfg!(test) { 1 } else { 3 };
 const TIME: Duration = Duration::from_millis(match (cfg!(test), cfg!(debug_assertions)) {
     (true, _) => 0,
@@ -36,8 +36,8 @@ pub struct Cost {
     pub step_ms: f64,
     /// Milliseconds of a forward pass over one sequence, without gradients.
     pub prefill_ms: f64,
-    /// Milliseconds of one more token after such a sequence, whose keys and values are in a cache. Only of a
-    /// causal task.
+    /// Milliseconds to decode one token near the end of such a sequence, with the keys and values before it in a cache.
+    /// Only of a causal task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decode_ms: Option<f64>,
     /// The most memory, in bytes, that the process held during the training steps. Only on Linux.
@@ -150,7 +150,7 @@ pub fn measure_cost(
 }
 
 /// The sequences of a training step at a length: at the first of the [`cost_lengths`] those of the recipe, and at longer
-/// ones as many as have no more tokens together. A whole batch of long sequences would take gigabytes with a scheme that
+/// ones as many as have no more tokens in total. A whole batch of long sequences would take gigabytes with a scheme that
 /// has a number for every pair of tokens of every sequence.
 fn batch_size(recipe: &Recipe, task: &dyn Task, length: usize) -> usize {
     let tokens = |length: usize| task.tokens_of(length);
@@ -199,7 +199,7 @@ fn at_positions(
     TensorBatch::new(samples, task.readout(), device).at(samples, &mut source)
 }
 
-/// The time of the last tokens of a sequence, one at a time, the others in a cache. `None` in a model without caches.
+/// The median time of one of the last tokens of a sequence, decoded one by one from a cache. `None` without caches.
 fn decode_ms(model: &Model, tokens: &[usize], device: &Device) -> Result<Option<f64>, LabError> {
     let row = |tokens: &[usize]| {
         let ids: Vec<i32> = tokens.iter().map(|token| *token as i32).collect();
@@ -248,13 +248,13 @@ fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// Starts the count of the most memory anew, where the system has one.
+/// Resets the system's record of the peak memory, where it has one.
 fn forget_peak() {
-    // Without it the count is of the whole process, which is not less.
+    // If this fails, the record covers the whole life of the process, whose peak is not lower.
     let _ = fs::write("/proc/self/clear_refs", "5");
 }
 
-/// The most memory that this process held since then, in bytes.
+/// The most memory that this process held since [`forget_peak`], in bytes.
 fn peak() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status
@@ -264,10 +264,10 @@ fn peak() -> Option<u64> {
     Some(kib << 10)
 }
 
-/// What the processor did since some moment, in the ticks that Linux counts in.
+/// The use of the processor since a start, in the ticks that Linux counts in.
 struct Clock {
     start: Instant,
-    /// Of all programs, and of this one.
+    /// The ticks at the start: those of all programs, and those of this one.
     ticks: Option<(u64, u64)>,
 }
 
@@ -350,7 +350,7 @@ mod tests {
             cost.peak_bytes.unwrap() > 1 << 20 && cost.others.is_some(),
             "{cost:?}"
         );
-        // No more tokens together than two of 22.
+        // At most as many tokens as in two sequences of 22.
         let longer = measured(&Reverse, "learned", 80).unwrap();
         assert_eq!((longer.tokens, longer.batch_size), (82, 1));
         let error = measured(&Reverse, "learned", 41).unwrap_err();

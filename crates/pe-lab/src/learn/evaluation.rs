@@ -69,7 +69,7 @@ pub(super) fn evaluate_at(
     Ok(mean(scores.collect::<Result<Vec<_>, LabError>>()?))
 }
 
-/// The mean over all answers of some samples of one length.
+/// The mean score of all answers of some samples of one length, over all draws of random positions.
 pub(super) fn mean_over_draws(
     model: &Model,
     task: &dyn Task,
@@ -87,8 +87,8 @@ pub(super) fn mean_over_draws(
         .score(means.iter().sum::<f64>() / means.len() as f64))
 }
 
-/// What every answer of a test set scores, in the order of its answers: 1 or 0 for a correct or a wrong one,
-/// or the bits that the correct class takes.
+/// The score of every answer of a test set, in order: 1 or 0 for a correct or a wrong class, the bits of the correct class,
+/// or the absolute error of a number.
 pub(super) fn outcomes(
     model: &Model,
     task: &dyn Task,
@@ -146,8 +146,7 @@ pub(super) fn outcomes(
     }
 }
 
-/// The likeliest class of each row of logits, `[rows, 1]`. A class that stands for all that is outside of the vocabulary is
-/// never written.
+/// The likeliest class of each row of logits, `[rows, 1]`. The class of unknown tokens is never chosen.
 pub(super) fn likeliest(logits: Tensor<2>, task: &dyn Task) -> Tensor<2, Int> {
     let unknown = task.generation().and_then(|how| how.unknown());
     let rows = logits.dims()[0];

@@ -1,8 +1,8 @@
 //! Greedy decoding: what a model writes after a prompt.
 //!
-//! A test does not need it. Greedy decoding writes an answer exactly where at each place the likeliest class after the right
-//! beginning is the right one, so one pass over prompt and answer tells whether it does (`evaluation`). That takes less time, and
-//! is the same for schemes that no cache serves.
+//! A test does not decode. Greedy decoding writes the right answer exactly if at each place, after the right beginning, the
+//! right class is the likeliest, so one forward pass over prompt and answer tells whether it does (`evaluation`). That
+//! takes less time, and works for schemes that cannot be decoded from a cache too.
 
 use burn::tensor::{Device, Int, Tensor, TensorData};
 
@@ -31,8 +31,8 @@ impl Generated {
     }
 }
 
-/// What a model writes after each prompt: at each place the likeliest class, up to the end, or until prompt and answer
-/// have as many tokens as the longest of the task.
+/// What a model writes after each prompt: at each place the likeliest class, until it ends the answer, or until the model
+/// has read as many tokens as the longest input of the task has.
 ///
 /// Keys and values are kept in a cache where the network has one and the positions of the scheme are 0, 1, 2, …, whatever
 /// the length. Elsewhere everything is computed anew for each token; where positions are random, with the mean of the
@@ -126,7 +126,7 @@ fn from_cache(
     Ok(all)
 }
 
-/// The same with a pass over everything for each token.
+/// The answers to prompts of one length without a cache: a forward pass over the whole sequence for each token.
 fn anew(
     model: &Model,
     task: &dyn Task,
@@ -150,7 +150,7 @@ fn anew(
         for (row, shares) in open.iter().zip(shares) {
             let classes = shares.iter().enumerate();
             let known = classes.filter(|(class, _)| Some(*class) != unknown);
-            // The first of equals, as on a device.
+            // Of equal probabilities the first, as `argmax` takes on a device.
             let best = known.rev().max_by(|a, b| a.1.total_cmp(b.1));
             let class = best.map_or(how.end(), |(class, _)| class);
             if all[*row].push(class, how) {
@@ -185,8 +185,8 @@ mod tests {
         Model::init(&sizes, task, &scheme, 1, &Device::flex()).unwrap()
     }
 
-    /// What greedy decoding writes is what one pass over prompt and answer finds to be right at every place, with a cache and
-    /// without one; and where a place is changed, it is wrong there.
+    /// One pass over the prompt and what greedy decoding wrote finds every place right, with a cache and without one; if
+    /// one place is changed, it finds that place wrong.
     #[test]
     fn one_pass_finds_right_what_greedy_decoding_writes() {
         let device = Device::flex();

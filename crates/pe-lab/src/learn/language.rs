@@ -13,7 +13,7 @@ use crate::error::LabError;
 use crate::rng::{HostRng, RngExt, generator};
 use crate::task::{Answer, NextToken, Readout, Sample, Score, Task};
 
-/// A sliding window moves by this part of the training length.
+/// A sliding window moves by at most the training length divided by this.
 const STRIDE: usize = 8;
 /// The tokens that a model writes.
 const WRITTEN: usize = 240;
@@ -182,7 +182,7 @@ fn drawn(shares: &[f64], rng: &mut HostRng) -> usize {
         left -= share;
         left < 0.0
     });
-    // Rounding may leave a little more than the last one has.
+    // Because of rounding, a little may be left after the last probability.
     found.unwrap_or(shares.len().saturating_sub(1))
 }
 

@@ -8,8 +8,8 @@
 //! | `schedule` | the learning rate of every step |
 //! | `held_out` | the loss on held-out sequences along a training |
 //! | `losses` | the losses of a training |
-//! | `checkpoints` | checkpoints that are whole or not there, and from which a training can go on |
-//! | `convergence` | whether a training had come to its end |
+//! | `checkpoints` | checkpoints, each written whole or not at all, from which a training can go on |
+//! | `convergence` | whether a training has converged |
 //! | `evaluation` | scores by length, by position and by depth |
 //! | `generation` | what a decoder writes after a prompt |
 //! | `cost` | what a scheme costs: time and memory |

@@ -30,17 +30,17 @@ pub const TOKEN_STD: f64 = 0.2;
 /// Tokens → embedding (vectors → linear projection) → positional scheme → pre-norm encoder → readout. The
 /// encoder of a causal task is a decoder: a token sees only itself and the tokens before it.
 ///
-/// The token embeddings start at N(0, [`TOKEN_STD`]), the weights of the encoder at N(0, 1 / √inputs).
-/// Burn's own defaults are N(0, 1) and a third of that variance. With them `reverse` needs a learning
-/// rate of 4e-3, and at that rate `first_eq_last` is not learned in 1,500 steps.
+/// The token embeddings start at N(0, [`TOKEN_STD`]), the weights of the encoder at N(0, 1 / √inputs). Burn's own defaults
+/// are N(0, 1) for embeddings, and for weights a third of the variance above. With them `reverse` needs a learning rate of
+/// 4e-3, and at that rate `first_eq_last` is not learned in 1,500 steps.
 ///
 /// With a dropout, training draws random numbers from Burn's generator, which each step of the training seeds.
 #[derive(Module, Debug)]
 pub struct Model {
     /// The embedding of tokens, where inputs are tokens.
     tokens: Option<Embedding>,
-    /// The projection of vectors, where inputs are vectors. Each has a field of its own, because stored
-    /// weights have the names of fields.
+    /// The projection of vectors, where inputs are vectors. It is a field apart from that of tokens, because stored weights
+    /// have the names of fields.
     vectors: Option<Linear>,
     /// The weights of the scheme.
     scheme: Erased<dyn Positional>,
@@ -131,13 +131,13 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// [`LabError::Content`] when they are none.
+    /// [`LabError::Content`] when the bytes hold no weights.
     pub fn with_weights(self, file: &Entry, bytes: Vec<u8>) -> Result<Self, LabError> {
         let record = ModuleRecord::from_bytes(Bytes::from_bytes_vec(bytes));
         Ok(self.load_record(record.map_err(LabError::content(file))?))
     }
 
-    /// This model with another scheme, which has no weights: those of the old one are gone.
+    /// This model with another scheme, which must have no trained weights: the weights of the old one are dropped.
     ///
     /// # Errors
     ///
@@ -260,9 +260,8 @@ impl Model {
         }
     }
 
-    /// This model for images of another resolution: where the scheme adds a table of rows for a line of
-    /// patches, they are interpolated as the image that they are. Elsewhere it is the same model; see
-    /// [`AtResolution`].
+    /// This model for images of another resolution: where the scheme adds a table of rows for a line of patches, the table
+    /// is interpolated like an image. Elsewhere it is the same model; see [`AtResolution`].
     ///
     /// # Errors
     ///
@@ -344,7 +343,7 @@ fn mean_of_tokens(x: Tensor<3>, padding: Tensor<2, Bool>) -> Tensor<2> {
     sum / tokens
 }
 
-/// Makes Burn draw the initial values now. It draws a parameter's values when they are first used.
+/// Makes Burn draw the initial values now. Otherwise it draws a parameter's values when they are first used.
 fn drawn<M: Module>(module: M) -> M {
     struct Touch;
     impl ModuleVisitor for Touch {

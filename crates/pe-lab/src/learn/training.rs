@@ -144,7 +144,7 @@ pub fn train(mut model: Model, job: Job<'_>, mut watch: Watch<'_>) -> Result<Tra
     })
 }
 
-/// The median, or zero of no times.
+/// The median, or zero if there are no times.
 pub(super) fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times.get(times.len() / 2).copied().unwrap_or_default()

@@ -24,17 +24,17 @@ pub struct Budget {
     pub spent: f64,
 }
 
-/// The share of a budget that is kept for what a few short trials cannot tell.
+/// The share of a budget that is held back, since the times of a few short trials do not tell everything.
 const KEPT: f64 = 0.1;
 
-/// What a budget may choose. The command line can fix one of the two.
+/// What a budget may choose. The command line can fix the seeds or the steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Open {
     /// The number of seeds and the steps.
     Both,
-    /// The number of seeds: the steps are asked for.
+    /// The number of seeds alone; the steps are given.
     Seeds,
-    /// The steps: the seeds are asked for.
+    /// The steps alone; the seeds are given.
     Steps,
 }
 
@@ -43,7 +43,7 @@ pub enum Open {
 pub struct Fitting {
     /// The study.
     pub spec: StudySpec,
-    /// The share of the steps of every task.
+    /// The share of each task's own steps that is trained.
     pub share: f64,
     /// The seconds that it takes.
     pub seconds: f64,
@@ -76,7 +76,7 @@ impl FromStr for Budget {
 }
 
 impl Budget {
-    /// The time of a first look at own data.
+    /// The budget of a first look at the user's own data.
     pub const FIRST_LOOK: Self = Self {
         seconds: 120.0,
         spent: 0.0,
@@ -101,11 +101,11 @@ impl Budget {
     /// with three seeds and the largest share of the steps: more steps come before more seeds, since a training
     /// that was cut short says nothing about its end.
     ///
-    /// `jobs` is how many trials run at a time, of so many in all.
+    /// `jobs` gives the number of trials that run at a time, for a number of trials in all.
     ///
     /// # Errors
     ///
-    /// [`LabError::Usage`] when not even the least fits; it says what that is and how long it takes.
+    /// [`LabError::Usage`] when not even the smallest study fits; it says which one that is and how long it takes.
     pub fn fit(
         &self,
         spec: &StudySpec,
@@ -159,7 +159,8 @@ impl Budget {
         Err(self.too_small(least, &fewer))
     }
 
-    /// That this budget has no time for the least that says anything, with these seeds, this share of the steps and these seconds.
+    /// The error for a budget that is too small for the smallest meaningful study, with its seeds, share of the steps and
+    /// seconds.
     fn too_small(&self, (seeds, share, seconds): (usize, f64, f64), fewer: &str) -> LabError {
         LabError::Usage(format!(
             "the budget is too small: {} of it are left, and the least that says anything, {} and {:.0} % of the steps, takes \
@@ -173,8 +174,8 @@ impl Budget {
     }
 }
 
-/// The study with these seeds, this share of the steps and so many of its schemes, and the most trials of each of its rounds: those
-/// that choose learning rates follow each other, and the study follows them.
+/// The study with these seeds, this share of the steps and the first `schemes` of its schemes, and the most trials of each
+/// of its rounds: first the rounds that choose learning rates, one after the other, then the study itself.
 fn variant(
     spec: &StudySpec,
     tasks: &Tasks,
@@ -190,7 +191,7 @@ fn variant(
         task.auto_from = task.auto_from.map(|first| first.min(task.steps));
     }
     let trials = variant.trials(tasks)?;
-    // Every training that chooses a rate is one more seed of every scheme and task.
+    // For every scheme and task, a training that chooses a rate takes as long as a trial at one more seed.
     let once = trials.iter().filter(|of| seeds.first() == Some(&of.seed));
     let once: Vec<TrialSpec> = once.cloned().collect();
     let choices = spec.tune.as_ref().map_or(Vec::new(), Tuned::rounds);
@@ -272,7 +273,7 @@ mod tests {
 
     #[test]
     fn tuning_is_paid_from_the_budget() {
-        // Three rates, two beyond them and two more trainings of each of the two best are nine more seeds.
+        // Three rates, two beyond them and two more trainings of each of the two best cost as much as nine more seeds.
         assert_eq!(fit(129.0, Open::Both, Some(3)), Ok((3, 1.0, 120.0)));
     }
 

@@ -67,7 +67,7 @@ pub(super) fn claim(
 /// kept aside, and one of this number is taken back from there.
 fn set_aside(trial: &TrialSpec, folder: &StudyFolder) -> Result<(), LabError> {
     let (id, place) = (trial.id(), folder.trial(&trial.id()));
-    // A spec that cannot be read is of no trial with a result; running the trial writes it again.
+    // If the spec cannot be read, the trial has no result to keep; running it writes the spec again.
     let there = read_json::<TrialSpec>(&place.spec()).ok();
     if let Some(there) = there.filter(|there| there.steps_id() != trial.steps_id()) {
         let aside = folder.aside(&id, &there.steps_id());

@@ -7,7 +7,7 @@ use crate::error::LabError;
 use crate::folder::{StudyFolder, is_there, read_json};
 use crate::learn::Cost;
 
-/// With more cores than this kept busy by other programs, times are not to be compared.
+/// If other programs keep more than this many cores busy, times cannot be compared.
 const QUIET: f64 = 0.1;
 
 /// What the schemes of a study cost on one of its tasks.

@@ -46,8 +46,8 @@ pub fn kept_tasks(data: Option<&DataSpec>, folder: &StudyFolder) -> Result<Tasks
     Tasks::from_source(&source)
 }
 
-/// Checks the copies of the user's data, if any, once and before any worker reads them. What is read window by window may be
-/// larger than the memory, and is left to them.
+/// Checks the copies of the user's data, if any, once and before any worker reads them. Data that is read window by window
+/// may be larger than the memory, and is left to the workers, which check its size.
 ///
 /// # Errors
 ///
@@ -73,9 +73,9 @@ fn check_copies(spec: &DataSpec, folder: &StudyFolder) -> Result<(), LabError> {
     all.iter().flatten().try_for_each(check)
 }
 
-/// Checks that a copy is the file that it was. Another file need not even hold data, so this comes before it
-/// is read as such. A study may come from somebody else: a name that leads out of its folder, a link and a pipe
-/// are not opened.
+/// Checks that a copy has the size and the digest of the file that the study was made with. Another file may hold anything,
+/// so this comes before it is parsed. A study may come from somebody else: a name that leads out of its folder, a link and
+/// a pipe are not opened.
 fn check(copied: &Copied) -> Result<(), LabError> {
     let opened = check_size(copied)?;
     let found = data::digest_of(opened).map_err(LabError::file(&copied.1))?;
@@ -92,7 +92,7 @@ fn changed((of, copy): &Copied) -> LabError {
     }
 }
 
-/// Checks that the name of a file names no folder.
+/// Checks that the name of a file has no folder in it.
 fn is_plain(file: &str) -> Result<(), LabError> {
     let mut parts = Path::new(file).components();
     let plain = matches!(
@@ -108,8 +108,8 @@ fn is_plain(file: &str) -> Result<(), LabError> {
     }
 }
 
-/// The same of a file that is read window by window, by its size alone: every trial checks it, and it may be
-/// larger than the memory.
+/// Opens a copy, and checks its name and its size. For a file that is read window by window this is the whole check, since
+/// every trial does it and the file may be larger than the memory.
 fn check_size(copied: &Copied) -> Result<File, LabError> {
     let (of, copy) = copied;
     is_plain(&of.file)?;
@@ -184,13 +184,13 @@ fn keep(file: &Path, (of, copy): &Copied) -> Result<(), LabError> {
     }
 }
 
-/// Who may read and write every one of some files.
+/// The permissions that all of these files have in common.
 fn mode_of_all<'a>(files: impl Iterator<Item = &'a Path>) -> Result<u32, LabError> {
     let mut files = files.map(mode);
     files.try_fold(0o666, |all, of| Ok(all & of?))
 }
 
-/// Who may read and write a file.
+/// The permissions of a file: who may read and write it.
 fn mode(file: &Path) -> Result<u32, LabError> {
     #[cfg(unix)]
     {
@@ -205,7 +205,7 @@ fn mode(file: &Path) -> Result<u32, LabError> {
     }
 }
 
-/// Writes a file of what was read from a folder, unless it is there already.
+/// Writes the bytes that were read from the files of a folder as one file, unless it is there already.
 fn keep_packed(from: &[PathBuf], bytes: &[u8], copy: &Entry) -> Result<(), LabError> {
     if is_there(copy)? {
         return Ok(());

@@ -15,8 +15,8 @@ use crate::folder::StudyFolder;
 /// The training steps of a trial that is run to measure its time.
 const STEPS: usize = 8;
 
-/// No process takes less than so many seconds beside its steps, and no step less than this. On a machine that does other work a
-/// short trial may have measured 0, and nothing is in proportion to that.
+/// The least seconds that a process takes beside its steps, and that one step takes. On a busy machine a short trial may
+/// measure 0, and no other time can be scaled from that.
 const SHORTEST_PROCESS: f64 = 0.05;
 const SHORTEST_STEP: f64 = 1e-5;
 
@@ -25,10 +25,10 @@ const SHORTEST_STEP: f64 = 1e-5;
 pub struct Estimate {
     /// Seconds until the last trial ends, at most: a trial that goes on until it has converged may end before.
     pub seconds: f64,
-    /// The same if every first training has converged and is run once more on all examples, and no choice of a learning rate takes
-    /// more trainings.
+    /// The fewest seconds: every first training has converged and is run once more on all examples, and no choice of a
+    /// learning rate tries further rates.
     pub least: f64,
-    /// The number of short trials that were run to tell.
+    /// The number of short trials that were run to measure this.
     pub measured: usize,
 }
 
@@ -42,7 +42,7 @@ struct Cost {
 /// What trials cost on this machine, measured on a few short ones.
 #[derive(Clone, Debug)]
 pub struct TrialTimes {
-    /// The task and the scheme of the first trial, to which others are in proportion.
+    /// The task and the scheme of the first trial, from whose cost the cost of others is scaled.
     first: (String, String),
     by_kind: BTreeMap<(String, String), Cost>,
 }
@@ -60,7 +60,8 @@ impl Estimate {
         tasks: &Tasks,
         crew: &Crew<'_>,
     ) -> Result<Option<Self>, LabError> {
-        // Trials of the study first: those that tune have fewer tests, and one of each kind is measured.
+        // Trials of the study come first: one trial of each task and scheme is measured, and those that tune have fewer
+        // tests.
         let costs = TrialTimes::measure(&[trials, &choices.next].concat(), tasks, crew)?;
         Ok(costs.map(|costs| Self::new(&costs, trials, choices, crew.jobs)))
     }
@@ -80,7 +81,7 @@ impl Estimate {
         }
     }
 
-    /// The time in words: one, or the shortest and the longest where trainings decide what is trained further.
+    /// The time in words: one, or the shortest and the longest where results of trainings decide what else is trained.
     pub fn in_words(&self) -> String {
         match self.least < self.seconds {
             false => in_words(self.seconds),
@@ -132,7 +133,7 @@ impl TrialTimes {
         };
         let mut pilots: BTreeMap<(String, String), TrialSpec> = BTreeMap::new();
         for trial in trials {
-            // Every task and every scheme has a pilot of its own, also where only some pairs are left to run.
+            // Every task and every scheme gets a short trial (a pilot), also if only some pairs of them are left.
             let is_new = |part: fn(&(String, String)) -> &String| {
                 let own = kind(trial);
                 !pilots.keys().any(|known| part(known) == part(&own))
@@ -223,8 +224,8 @@ fn cost(pilot: &TrialSpec, folder: &StudyFolder) -> Result<Option<Cost>, LabErro
     }))
 }
 
-/// The seconds of one trial: those of its task with the first scheme, times what its scheme costs more than
-/// the first one on the first task.
+/// The seconds of one trial. Where its pair of task and scheme was not measured: those of its task with the first scheme,
+/// times the ratio of its scheme to the first one on the first task.
 fn seconds(
     trial: &TrialSpec,
     first: &(String, String),
@@ -238,7 +239,7 @@ fn seconds(
             let scheme = of(&first.0, &trial.scheme.name);
             let base = of(&first.0, &first.1);
             let (Some(task), Some(scheme), Some(base)) = (task, scheme, base) else {
-                // Where only some pairs are left to run: the dearest of the same task or scheme.
+                // Where one of these was not measured: the longest time among trials of the same task or scheme.
                 let (task, scheme) = kind(trial);
                 let alike = costs.iter().filter(|of| of.0.0 == task || of.0.1 == scheme);
                 let seconds = alike.map(|of| of.1.fixed + of.1.step * trial.most_steps() as f64);
@@ -280,7 +281,7 @@ mod tests {
         for (seconds, expected) in all.iter().zip([2.0, 5.0, 9.0, 8.0 + 15.0]) {
             assert!((seconds - expected).abs() < 1e-9, "{all:?}");
         }
-        // A measured 0 is no measure of what others take.
+        // A measured time of 0 is raised to a least time, so that ratios stay bounded.
         let costs = BTreeMap::from([
             cost("reverse", "none", 0.0, 0.01),
             cost("reverse", "rotary", 2.0, 0.03),
@@ -295,7 +296,7 @@ mod tests {
         ]);
         let of = |trial: &TrialSpec| seconds(trial, &kind(&trials[0]), &costs);
         assert_eq!(left.map(of), [2.0, 9.0]);
-        // A pair that was not measured takes as long as what is like it.
+        // A pair that was not measured takes as long as the longest of the same task or scheme.
         assert_eq!(of(&trials[2]), 9.0);
     }
 

@@ -23,7 +23,7 @@ impl Lock {
         let busy = || LabError::Busy {
             folder: folder.to_path_buf(),
         };
-        // Not every system opens and locks folders. Where it cannot be done, the file alone has to do.
+        // Not every system can open and lock a folder. Where it cannot, only the file is locked.
         let own = File::open(folder).ok();
         let own = match own.as_ref().map(File::try_lock) {
             Some(Ok(())) => own,

@@ -18,7 +18,7 @@ pub fn cores() -> usize {
 pub struct Machine {
     /// Its name in the network.
     pub host: String,
-    /// Its processor, as the system calls it, or the kind of its instructions.
+    /// The name of its processor as the system reports it, or else its architecture.
     pub processor: String,
     /// How many threads it runs at once.
     pub cores: usize,

@@ -163,7 +163,7 @@ fn measured_apart(
     serde_json::from_slice(&output.stdout).map_err(LabError::content(place.path()))
 }
 
-/// The least over the rounds of every time and of the memory, and the most of what other programs did meanwhile.
+/// The minimum over the rounds of every time and of the memory, and the maximum of the load of other programs.
 fn least(rounds: &[Cost]) -> Option<Cost> {
     let first = rounds.first()?;
     let of = |part: fn(&Cost) -> Option<f64>| rounds.iter().filter_map(part).reduce(f64::min);

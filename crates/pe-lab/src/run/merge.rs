@@ -31,7 +31,7 @@ pub fn merge(parts: &[PathBuf], to: &Path) -> Result<Study, LabError> {
     }
     let target = Study::new(all[0].spec().clone(), all[0].tasks().clone(), to)?;
     let _lock = target.claim()?;
-    // The target is the first to be asked: what it has stays.
+    // The target comes first, so that its own results are preferred.
     all.insert(0, target);
     let having = having(&all)?;
     let target = &all[0];
@@ -44,7 +44,7 @@ pub fn merge(parts: &[PathBuf], to: &Path) -> Result<Study, LabError> {
             Some(found) if found.place != place => copies.push((found, place)),
             Some(_) => {}
             None => {
-                // What the target has may be of an earlier attempt, so it is asked last.
+                // The target's reason may come from an earlier attempt, so the other folders are asked first.
                 let studies = studies.rev();
                 let mut reasons = studies.filter_map(|study| study.failure(&trial).transpose());
                 if let Some(reason) = reasons.next().transpose()? {
@@ -78,7 +78,7 @@ fn having(studies: &[Study]) -> Result<HashMap<OsString, Vec<usize>>, LabError> 
 struct Found {
     place: TrialFolder,
     result: TrialResult,
-    /// Whether nothing is gone that the result names. Without its weights a trial is still a result.
+    /// Whether the weights that the result names are there. Without them the result still counts.
     is_whole: bool,
 }
 
@@ -103,7 +103,7 @@ impl Found {
     }
 }
 
-/// What a trial left, if any study has finished it: of several studies, the first that has all of it.
+/// What a trial left, if any study has finished it: of several, the first that has its weights too, or else the first.
 fn one_of<'a>(
     studies: impl Iterator<Item = &'a Study>,
     trial: &TrialSpec,
@@ -128,10 +128,10 @@ fn one_of<'a>(
     Ok(best)
 }
 
-/// What is the same whenever the trial is run.
+/// The part of a result that is the same each time the trial is run.
 fn without_times(result: &TrialResult) -> TrialResult {
     let mut result = result.clone();
-    // The same numbers of other code are the same numbers.
+    // Numbers count as the same even if another version of the code computed them.
     result.code.clear();
     result.weights = None;
     result.encoding = None;

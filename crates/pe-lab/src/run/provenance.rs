@@ -13,7 +13,7 @@ pub fn codes(results: &[TrialResult]) -> BTreeMap<&str, usize> {
     codes
 }
 
-/// That results of different code are in one study. `None` where one code computed all of them.
+/// A sentence that different versions of the code computed these results. `None` where one version computed all of them.
 pub fn provenance(results: &[TrialResult]) -> Option<String> {
     let codes = codes(results);
     let each = codes

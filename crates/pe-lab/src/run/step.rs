@@ -7,17 +7,17 @@ use crate::device;
 use crate::error::LabError;
 use crate::grouped::grouped;
 
-/// Refuses trials of a study whose model or vocabulary is too large for the memory that is free, with `jobs` of them at a time. A
-/// graphics card has memory of its own, and is not asked.
+/// Refuses trials of a study whose model or vocabulary is too large for the memory that is free, with `jobs` of them at a
+/// time. Trials on a graphics card, which has memory of its own, are not checked.
 ///
 /// # Errors
 ///
-/// [`LabError::Usage`] then.
+/// [`LabError::Usage`] for such a trial.
 pub fn check_room(trials: &[TrialSpec], tasks: &Tasks, jobs: usize) -> Result<(), LabError> {
     let Some(free) = pe_burn::room() else {
         return Ok(());
     };
-    // Trials of a task differ in nothing that counts here, and to look a task up may take long.
+    // Trials of the same task need the same memory, and looking a task up may take long.
     let mut seen = BTreeSet::new();
     for trial in trials.iter().filter(|trial| seen.insert(&trial.task)) {
         if device::lookup(&trial.device)?.kind != device::Kind::Cpu {

@@ -35,7 +35,7 @@ pub struct Outcomes {
     /// not been run.
     /// Running the study again tries them again.
     pub missing: Vec<(TrialSpec, Option<String>)>,
-    /// How many of the results were there before.
+    /// How many results were there before the study was run this time.
     pub resumed: usize,
     /// What the schemes cost, if it was measured.
     pub costs: Option<Costs>,
@@ -47,7 +47,7 @@ impl Study {
     ///
     /// # Errors
     ///
-    /// [`LabError::Usage`] then.
+    /// [`LabError::Usage`] for such a task.
     pub fn check_choices(&self, trials: &[TrialSpec]) -> Result<(), LabError> {
         let choices = trials.iter();
         let choices = choices.filter_map(|trial| Some((trial.task.as_str(), trial.chooses()?)));
@@ -87,7 +87,7 @@ impl Study {
         Self::new(spec, tasks, folder.path())
     }
 
-    /// The part of this study that is in another folder.
+    /// This study in another folder, which may hold only a part of the trials.
     ///
     /// # Errors
     ///
@@ -116,7 +116,7 @@ impl Study {
         &self.spec
     }
 
-    /// Replaces what was chosen.
+    /// Replaces the learning rates that are tried and those that were chosen.
     pub(super) fn set_tuned(&mut self, tuned: Tuned) {
         self.spec.tune = Some(tuned);
     }
@@ -200,8 +200,8 @@ impl Study {
         })
     }
 
-    /// Runs the trials without a result. A trial that fails is no error. A study that stops when it is
-    /// decided is run look by look, until `decided` says so of its results.
+    /// Runs the trials without a result. A trial that fails is no error. A study that stops when it is decided is run look
+    /// by look, until `decided` returns true for its results.
     ///
     /// # Errors
     ///

@@ -27,7 +27,7 @@ const ENCODING_ROWS: usize = 512;
 /// The most bytes of weights.
 pub const MOST_BYTES: u64 = 4 << 30;
 
-/// The most bytes of a stored encoding: some for each number of [`ENCODING_ROWS`] rows of the widest model.
+/// The most bytes of a stored encoding, enough for [`ENCODING_ROWS`] rows of the widest model.
 const MOST_OF_ENCODING: u64 = 64 << 20;
 
 /// The most points of a learning curve.
@@ -83,7 +83,7 @@ pub struct Measures {
     /// What else was measured of a language model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub language: Option<LanguageScores>,
-    /// The numbers that a forecast says in the test, from windows of the longest training length: see [`Task::forecast`].
+    /// The numbers that it forecasts in the test, from windows of the longest training length: see [`Task::forecast`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub predicted: Vec<f64>,
     /// How long it took. Only this differs when the trial is run again.
@@ -91,7 +91,7 @@ pub struct Measures {
 }
 
 impl Measures {
-    /// Whether a trial that goes on until it has converged met its limit before: whether its last training, of `limit`
+    /// Whether a trial that goes on until it has converged reached its limit first: whether its last training, of `limit`
     /// steps, had not [converged](has_converged), or was too short to tell.
     pub fn met_limit(&self, limit: usize) -> bool {
         self.steps() == limit && has_converged(&self.held_out) != Some(true)
@@ -102,7 +102,7 @@ impl Measures {
         self.curve.last().map_or(0, |point| point.step)
     }
 
-    /// The mean of what `pick` gives at the lengths that belong to a group, where every sequence has the same weight.
+    /// The mean of `pick` over the lengths for which `belongs` is true, where every sequence has the same weight.
     pub fn mean_of(
         &self,
         belongs: impl Fn(&LengthScore) -> bool,
@@ -166,7 +166,7 @@ impl TrialResult {
     ///
     /// # Errors
     ///
-    /// [`LabError::File`] when it cannot be read, [`LabError::Content`] when it is none or was changed since it was written.
+    /// [`LabError::File`] when it cannot be read, [`LabError::Content`] when it holds no result or was changed later.
     pub fn read(file: &Entry) -> Result<Self, LabError> {
         read_sealed(file)
     }
@@ -221,7 +221,7 @@ fn bytes_beside(
 /// the training ([`Tuning`]): it is trained without them from its start with the steps of each of
 /// [`TrialSpec::trainings`], until one [has converged](has_converged) or only the last is left. Then it is trained with as
 /// many steps on all examples, and that training is tested: the result is number for number that of a trial of as many
-/// steps, and no test set has a part in the choice. The step that `watch` gets counts on through all of them.
+/// steps, and no test set has a part in the choice. The step number that `watch` gets continues through all trainings.
 ///
 /// A training that diverges is no error: its outcome is [`Outcome::Failed`].
 ///
@@ -281,7 +281,7 @@ pub fn run_trial(
     Ok(result(Outcome::Finished(measures), weights, encoding))
 }
 
-/// What a finished trial that was started then measures, beside its scores.
+/// All measures of a finished trial, whose scores are given. `started` is the time when it began.
 fn measures(
     spec: &TrialSpec,
     task: &dyn Task,
@@ -314,8 +314,8 @@ fn measures(
     })
 }
 
-/// How many of something there were in a second. Where a clock was set back no time has passed, and JSON has no number
-/// for infinity.
+/// A number per second. Where a clock was set back no time has passed, and the result is zero: JSON has no number for
+/// infinity.
 fn per_second(count: usize, seconds: f64) -> f64 {
     match seconds > 0.0 {
         true => count as f64 / seconds,
@@ -331,8 +331,8 @@ pub(super) fn too_few(task: &dyn Task, what: &str) -> LabError {
     ))
 }
 
-/// Runs the trainings of a trial, and returns the last. `choosing` is the task without the examples on which a number of
-/// steps is chosen; a trial that chooses a learning rate has no other.
+/// Runs the trainings of a trial, and returns the last. `choosing` is the task without the examples on which the number of
+/// steps is chosen; for a trial that chooses a learning rate both are the same task.
 fn train_on(
     spec: &TrialSpec,
     task: &Arc<dyn Task>,
@@ -369,7 +369,7 @@ fn train_on(
         done += steps;
         let watch = Watch {
             on_step: Box::new(|step, loss| (watch.on_step)(before + step, loss)),
-            // The losses are those of the training that runs.
+            // The losses are those of the current training alone.
             on_held_out: Box::new(|points| (watch.on_held_out)(points)),
             checkpoints: None,
             stop: watch.stop.clone(),
@@ -430,7 +430,7 @@ pub fn read_encoding(
     }
 }
 
-/// The bytes of that file.
+/// The bytes of `encoding.csv`, see [`read_encoding`].
 pub(super) fn encoding_bytes(
     folder: &TrialFolder,
     named: Option<&str>,

@@ -6,15 +6,15 @@ use super::worker::Crew;
 use crate::ask::{ChosenRate, Recipe, Search, TrialSpec};
 use crate::error::LabError;
 
-/// Where the choices of a study stand.
+/// The state of a study's choices of learning rates.
 #[derive(Debug, Default)]
 pub struct Choices {
     /// The trainings to run next.
     pub next: Vec<TrialSpec>,
-    /// The rounds of rates beyond them that may follow, as many as there can be. Which rates depends on the losses, and each stands
-    /// here as a training like another.
+    /// Placeholders for the rounds of further rates that may follow, as many as there can be. Their rates depend on losses
+    /// that are not known yet, so each has the rate of one of `next`.
     pub beyond: Vec<Vec<TrialSpec>>,
-    /// As many trainings as the last round has, of the two best rates at other seeds.
+    /// Placeholders for the trainings of the last round, which are those of the two best rates at other seeds.
     pub again: Vec<TrialSpec>,
     /// The number of trainings that have a result.
     pub finished: usize,
@@ -76,7 +76,7 @@ impl Study {
         Ok(all)
     }
 
-    /// The held-out loss of a training that has a result: `None` in place of the loss if it failed.
+    /// The held-out loss of a training: `None` if it has no result, `Some(None)` if it failed.
     fn tuning_loss(&self, trial: &TrialSpec) -> Option<Option<f64>> {
         let file = self.folder().trial(&trial.id()).result();
         let result = TrialResult::read(&file).ok()?;

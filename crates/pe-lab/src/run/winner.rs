@@ -16,24 +16,24 @@ pub struct Winner {
     pub score: f64,
     /// The trial whose model scored highest, among those of this scheme.
     pub trial: String,
-    /// Its task.
+    /// The task of that trial.
     pub task: String,
-    /// Its seed.
+    /// The seed of that trial.
     pub seed: u64,
-    /// Its normalized score inside the training lengths. It is the best of several, with folds each on a test
-    /// of its own, so it says a little more than the model can do on other data.
+    /// The normalized score of that trial inside the training lengths. It is the best of several, which with folds have
+    /// different tests, so it tends to be a little higher than what the model reaches on other data.
     pub trial_score: f64,
     /// The sizes of the model.
     pub model: ModelSpec,
-    /// The versions that computed it.
+    /// The versions that computed that trial.
     pub versions: Versions,
-    /// The SHA-256 of its weights, as its result names it.
+    /// The SHA-256 of that trial's weights, as its result names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<String>,
 }
 
 impl Winner {
-    /// The winner of a study: the scheme with the highest mean inside the training lengths, and that mean.
+    /// The winner of a study. `scheme` is the one with the highest mean inside the training lengths, and `score` that mean.
     /// `None` if no trial of it has a score.
     pub fn of(outcomes: &Outcomes, scheme: &str, score: f64) -> Option<Self> {
         let of_scheme = outcomes.results.iter();

@@ -113,8 +113,8 @@ impl Stop {
     }
 }
 
-/// The command in a group of processes of its own. Ctrl-C goes to all processes of a group; who started it ends it,
-/// and its end is then no failure.
+/// The command in a process group of its own. Ctrl-C goes to all processes of a group; this way only the parent gets it,
+/// which ends the child and does not take its end for a failure.
 fn apart(command: &mut Command) -> &mut Command {
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(command, 0);
@@ -208,7 +208,7 @@ impl Crew<'_> {
         Ok(missing.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Does some work in so many threads, and waits for all of them.
+    /// Runs `work` in `count` threads, and waits for all of them.
     fn in_threads(
         &self,
         count: usize,
@@ -310,8 +310,8 @@ impl Crew<'_> {
         folder: &TrialFolder,
     ) -> Result<Result<TrialResult, String>, LabError> {
         let (file, log) = (folder.result(), folder.worker_log());
-        // A result is there whole or not at all, so one that is there counts however the process ended. One of
-        // another number of steps was there before.
+        // A result is there whole or not at all, so it counts however the process ended. One of another spec, such as with
+        // another number of steps, is from an earlier run.
         let result = match is_there(&file)? {
             true => Some(TrialResult::read(&file)?).filter(|result| result.spec == *trial),
             false => None,
@@ -411,7 +411,7 @@ pub fn serve(folder: &Path) -> Result<(), LabError> {
     let curve = folder.curve();
     let mut told = false;
     watch.on_held_out = Box::new(move |points| {
-        // It is for whoever watches, so the trial goes on without it.
+        // The curve is only for watching, so the trial goes on if it cannot be written.
         if let Err(error) = write_json(&curve, &points)
             && !std::mem::replace(&mut told, true)
         {

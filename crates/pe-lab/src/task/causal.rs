@@ -6,35 +6,35 @@ use std::sync::{Arc, OnceLock};
 use super::floor::most_frequent_share;
 use super::{Generation, Measure, Prompted, Readout, Sample, Task, TestRows};
 
-/// What stands behind the name of a task that is a decoder's.
+/// The ending of the name of a task in its decoder form.
 const SUFFIX: &str = "(causal)";
 
-/// The name of a task as a decoder's.
+/// The name of a task in its decoder form.
 pub fn causal_name(name: &str) -> String {
     format!("{name}{SUFFIX}")
 }
 
-/// The name of the task that a decoder's is made of.
+/// The name of the plain task, if this is the name of a decoder form.
 pub fn plain_name(name: &str) -> Option<&str> {
     name.strip_suffix(SUFFIX)
 }
 
 /// A task of the laboratory, trained and tested as a decoder: see [`Task::prompted`].
 ///
-/// The model sees to the left alone. It is trained to predict the next token of the answer and, after the last one, the end;
-/// it is not trained on the prompt. A test is right where the whole answer is that which greedy decoding writes, with its
-/// end: the score is the exact match. Lengths are those of the task, of a prompt without its answer.
+/// The model sees to the left alone. It is trained to predict the next token of the answer and, after the last one, the
+/// end; it is not trained on the prompt. A test sequence is right where greedy decoding writes exactly the whole answer and
+/// its end: the score is the exact match. Lengths are those of the task, of a prompt without its answer.
 ///
 /// The floor is the share of the most frequent answer among those that are tested.
 pub struct Causal {
     task: Arc<dyn Task>,
     name: String,
     about: String,
-    /// What the test sets tell.
+    /// Properties of the test sets, computed when they are first needed.
     tested: OnceLock<Vec<Tested>>,
 }
 
-/// What one test set tells.
+/// Properties of one test set.
 struct Tested {
     length: usize,
     /// The tokens of its longest sample.
@@ -45,7 +45,7 @@ struct Tested {
 }
 
 impl Causal {
-    /// The task as a decoder's.
+    /// The task in its decoder form.
     ///
     /// # Errors
     ///
@@ -211,7 +211,7 @@ impl Task for Causal {
         "always the most frequent answer of the test"
     }
 
-    /// Of the answers of the task, and not of the end.
+    /// The depths of the task's answers; the end of an answer has none.
     fn depths(&self, sample: &Sample) -> Vec<f64> {
         let prompt = Prompted::of(sample).prompt;
         self.task.depths(&Sample::new(prompt, Vec::new()))
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(Prompted::of(&empty.sample(&task)), empty);
     }
 
-    /// A decoder's input of an answer tells which token it is, as in the input of the task.
+    /// An answer that is a token of the task is read by a decoder as that same token.
     #[test]
     fn an_answer_is_read_as_the_token_that_it_is() {
         assert_eq!(Task::answer_token(&Mqar, 3), 16 + 3);
@@ -362,7 +362,7 @@ mod tests {
         let counts = answers.chunk_by(|a, b| a == b).map(<[_]>::len);
         let most = counts.max().unwrap();
         assert_eq!(task.floor(9), most as f64 / 512.0);
-        // Of 512 answers that all differ it is one, and of two that are as likely about a half.
+        // In the first task all 512 answers differ; in the second, two answers are equally likely.
         assert_eq!(of(Reverse).floor(40), 1.0 / 512.0);
         assert!((of(MissingDuplicate).floor(40) - 0.5).abs() < 0.1);
     }

@@ -14,7 +14,7 @@ pub(crate) struct Epochs {
     /// Names the stream of random numbers, so that no other draws from it.
     purpose: &'static str,
     samples: usize,
-    /// It is kept because the next batch needs it again.
+    /// The last order that was computed, since the next batch needs it again.
     kept: Mutex<Option<Order>>,
 }
 

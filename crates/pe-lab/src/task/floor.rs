@@ -4,7 +4,7 @@
 //! that token and on the bag (the multiset) of all tokens. The best answer is the most likely class given
 //! these two, so the best accuracy is `E[max_y P(y | bag, own token)]`. Each function here computes it for
 //! one kind of question, over sequences of `n` independent, equally likely symbols. The results are exact
-//! up to rounding. [`most_frequent`] and its share alone are counted over the answers that there are.
+//! up to rounding. Only [`most_frequent`] and [`most_frequent_share`] count given answers.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub fn most_frequent<T: Ord>(answers: impl Iterator<Item = T>) -> (usize, usize)
     (counts.into_values().max().unwrap_or(0), all)
 }
 
-/// The share of the most frequent of some answers; 0 of none.
+/// The share of the most frequent of some answers; 0 if there are none.
 pub fn most_frequent_share<T: Ord>(answers: impl Iterator<Item = T>) -> f64 {
     let (most, all) = most_frequent(answers);
     most as f64 / all.max(1) as f64

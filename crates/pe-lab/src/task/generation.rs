@@ -16,7 +16,7 @@ pub trait Generation: Send + Sync {
     /// The class that ends an answer.
     fn end(&self) -> usize;
 
-    /// The token as which a class that was written is read.
+    /// The token that the model reads for a class that it has written.
     fn token(&self, class: usize) -> usize;
 
     /// An answer as text.
@@ -30,8 +30,8 @@ pub trait Generation: Send + Sync {
 }
 
 impl Prompted {
-    /// The prompt and the answer in a row. At each of its last tokens the next class of the answer is asked for, and at
-    /// the last one the end.
+    /// The prompt and the answer in a row. At the last token of the prompt and at each token of the answer the next class
+    /// of the answer is asked for; at the last token that is the end.
     pub fn sample(&self, how: &dyn Generation) -> Sample {
         let written = self.answer.iter().map(|class| how.token(*class));
         let input: Vec<usize> = self.prompt.iter().copied().chain(written).collect();

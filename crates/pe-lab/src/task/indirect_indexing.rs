@@ -40,7 +40,7 @@ fn shift(token: usize) -> isize {
     nth + isize::from(nth >= 0)
 }
 
-/// The place in a string of `symbols` that a token's shift leads to from another one.
+/// The place that the shift `token` leads to from `place`, if it lies within a string of `symbols` symbols.
 fn shifted(place: usize, token: usize, symbols: usize) -> Option<usize> {
     let to = place.checked_add_signed(shift(token));
     to.filter(|to| *to < symbols)

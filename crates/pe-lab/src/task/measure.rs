@@ -65,7 +65,7 @@ impl Measure {
         }
     }
 
-    /// A value as it is shown: with three decimals, and an error that they do not suit with four digits.
+    /// A value as it is shown: with three decimals; a very small or very large error with four digits.
     pub fn shown(&self, value: f64) -> String {
         match self {
             Self::Error { .. } if value != 0.0 && !(0.1..1e7).contains(&value.abs()) => {

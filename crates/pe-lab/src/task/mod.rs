@@ -5,7 +5,7 @@
 //! the same test sets. A generated task implements [`Toy`] instead, which takes little more than the
 //! task's definition.
 
-/// In a task around another one, `self.task`: methods that are those of the other.
+/// Methods of a task that wraps another one in its field `task`: they are those of the other.
 macro_rules! of_the_task {
     ($(fn $name:ident(&self $(, $argument:ident: $of:ty)*) -> $answer:ty;)*) => {
         $(fn $name(&self $(, $argument: $of)*) -> $answer {
@@ -164,7 +164,7 @@ pub trait Task: Send + Sync {
         false
     }
 
-    /// What it is asked beyond its test sets, if it predicts the next token of a text.
+    /// This task as a [`NextToken`], if it predicts the next token of a text: it is then tested beyond its test sets.
     fn language(&self) -> Option<&NextToken> {
         None
     }
@@ -186,8 +186,8 @@ pub trait Task: Send + Sync {
         "the answers in a row after the input"
     }
 
-    /// The token as which a decoder reads a class of [`prompted`](Self::prompted) that it has written. Those that are no
-    /// tokens of the input come after them.
+    /// The token that a decoder reads for a class of [`prompted`](Self::prompted) that it has written. Classes that are no
+    /// input tokens come after the vocabulary.
     fn answer_token(&self, class: usize) -> usize {
         self.vocabulary() + class
     }
@@ -219,7 +219,7 @@ pub trait Task: Send + Sync {
         1.0
     }
 
-    /// How the rows of the test sets hang together.
+    /// How the rows of the test sets depend on each other.
     fn test_rows(&self) -> TestRows {
         TestRows::Drawn
     }
@@ -229,14 +229,14 @@ pub trait Task: Send + Sync {
         None
     }
 
-    /// Which rows of the test set of one length are no further evidence of each other: the number of each row's unit.
-    /// Equal rows are one unit.
+    /// The unit of each row of the test set of one length, as a number. Rows of one unit, such as equal rows, are not
+    /// independent evidence.
     fn test_units(&self, length: usize) -> Vec<usize> {
         sample::units(&self.test_set(length))
     }
 
     /// Whether a training example is held out while a learning rate or a number of steps is chosen, if the task decides
-    /// that itself. Otherwise one different example in ten is.
+    /// that itself. With `None`, one different example in ten is held out.
     fn is_apart(&self, _sample: &Sample) -> Option<bool> {
         None
     }

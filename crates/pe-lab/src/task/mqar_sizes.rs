@@ -7,10 +7,10 @@ use super::toy::TEST_SAMPLES;
 use super::{Answer, Prompted, Readout, Sample, Task};
 use crate::rng::{HostRng, RngExt, generator};
 
-/// What follows the pairs is looked for at a distance with this power: near ones are likelier.
+/// The exponent of the weights with which distances of queries are drawn: near ones are likelier.
 const POWER: f64 = -0.99;
 
-/// The longest test in lengths of the training. Tests have 1, 2 and 4 times its tokens and pairs.
+/// The longest test, in training lengths. Tests have 1, 2 and 4 times the tokens and pairs of the training.
 const LONGEST: usize = 4;
 
 const MOST_TOKENS: usize = 512;
@@ -55,18 +55,18 @@ pub struct MqarOfSize {
 }
 
 impl MqarOfSize {
-    /// The number of tokens that is meant if none is given.
+    /// The number of tokens if none is given.
     pub const TOKENS: usize = 64;
     /// The tokens for each pair where the pairs are not given, as in most sizes of the literature.
     pub const TOKENS_OF_PAIR: usize = 16;
-    /// The number of symbols that is meant if none is given.
+    /// The number of symbols if none is given.
     pub const VOCABULARY: usize = 8_192;
 
     /// The task of a number of tokens, of pairs among them, and of symbols.
     ///
     /// # Errors
     ///
-    /// The name of the number that is out of its bounds, the number, and the bounds as a sentence goes on after "it must be".
+    /// The name of the number that is out of its bounds, the number, and its bounds in words that follow "it must be".
     pub fn new(
         tokens: usize,
         pairs: usize,

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use super::{Answer, Measure, Readout, Sample, Stream, Task, TestRows, Windows};
 use crate::rng::{RngExt, generator};
 
-/// The tested lengths in training lengths.
+/// The tested lengths as multiples of the training length.
 const TIMES: [usize; 4] = [1, 2, 4, 8];
 /// The most windows tested per length, and the fewest: a length with fewer is left out.
 const MOST_WINDOWS: usize = 256;
 const FEWEST_WINDOWS: usize = 8;
 /// The shortest training window.
 pub const MIN_TRAIN_LENGTH: usize = 8;
-/// The most tokens of the training part whose frequencies make the floor.
+/// The most tokens of the training part that are counted for the floor.
 const COUNTED: usize = 1 << 24;
 const STEPS: usize = 1500;
 
@@ -85,9 +85,9 @@ pub struct NextToken {
 pub struct TooShort {
     /// The tokens of the text.
     pub tokens: usize,
-    /// The fewest that would do.
+    /// The fewest tokens that would be enough.
     pub needed: usize,
-    /// The longest training length for which these would do, if there is one.
+    /// The longest training length for which the tokens are enough, if there is one.
     pub longest: Option<usize>,
 }
 
@@ -111,8 +111,8 @@ impl NextToken {
         let all = tokens.len();
         let train = all - all / 10;
         let scored = train_length / 2;
-        // Windows of a length with their own targets: the last answer of each is `scored` after that of the
-        // one before.
+        // How many windows of a length fit, each with targets of its own: the last answer of each is `scored` after that of
+        // the one before.
         let windows = |length: usize| {
             (all / 10)
                 .checked_sub(length + 1)

@@ -8,8 +8,8 @@ use super::toy::{Toy, in_place};
 ///
 /// Symbols are independent and equally likely, of eight; see [`Toy`] for what all toy tasks share.
 /// The answer at place `i` of the first half stands `i − 1` places farther on, so the distance grows with the
-/// place, and in the second half it shrinks. That is a question of absolute places: to a scheme of distances
-/// every answer is at another one. In the paper transformers with any of five encodings stay near chance on
+/// place, and in the second half it shrinks. That is a question of absolute places: for a scheme of distances
+/// each answer is at another distance. In the paper transformers with any of five encodings stay near chance on
 /// longer inputs than they were trained on, and only a network with a tape gets beyond. Randomized positions
 /// raised their accuracy there (A. Ruoss et al., *Randomized Positional Encodings Boost Length Generalization
 /// of Transformers*, ACL 2023).

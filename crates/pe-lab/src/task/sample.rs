@@ -13,18 +13,18 @@ pub enum Readout {
     MeanPooled,
 }
 
-/// How the rows of the test sets of a task hang together.
+/// How the rows of the test sets of a task depend on each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum TestRows {
-    /// The task makes them up, and could make others.
+    /// The task generates them, and could generate others.
     #[default]
     Drawn,
     /// They are real, and every length has rows of its own, drawn independently.
     Independent,
     /// The same rows are tested at every length, in the same order, as images at several resolutions.
     Repeated,
-    /// They are neighbours in time or in a text, so what is true of one says something about the next: they
-    /// cannot tell what others would say.
+    /// They are neighbours in time or in a text, so what is true of one says something about the next: their spread does
+    /// not tell how other rows would score.
     Neighbours,
 }
 
@@ -72,12 +72,12 @@ impl Sample {
     }
 }
 
-/// The numbers that a forecast is about, in the order of the test sets, which all have them.
+/// The numbers that are to be forecast, in the order of the test sets, which all have the same numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Forecast {
-    /// The name of the times, or `row`.
+    /// The name of the column of times, or `row`.
     pub time: String,
-    /// The time of each number, or that of its row, counted from 1.
+    /// The time of each number, or the number of its row, counted from 1.
     pub at: Vec<f64>,
     /// Whether times are dates, in days since 1970-01-01.
     pub dates: bool,
@@ -87,7 +87,7 @@ pub struct Forecast {
     pub last: Vec<f64>,
 }
 
-/// The number of each sample's unit: equal inputs have one.
+/// The number of each sample's unit; samples with equal inputs share one.
 pub fn units(samples: &[Sample]) -> Vec<usize> {
     let mut known: HashMap<u64, usize> = HashMap::new();
     let unit = |sample| {

@@ -7,11 +7,11 @@ use super::embedded::embedded;
 use super::{About, Alphabet, NextToken, Stream, Task, TooShort};
 
 const FILE: &[u8] = include_bytes!("../../data/pride_and_prejudice.txt.gz");
-/// The characters of a training window, if nothing else is said. The preset `lm` keeps its time with it.
+/// The characters of a training window by default. With more, the preset `lm` would take longer than it says.
 pub const TEXT_TRAIN_LENGTH: usize = 64;
 const NAME: &str = "text";
 
-/// The characters of the novel, and the novel as their numbers.
+/// The different characters of the novel, and the novel as indices into them.
 static NOVEL: LazyLock<(Vec<char>, Vec<u32>)> = LazyLock::new(|| {
     let text = embedded(FILE);
     let known: BTreeSet<char> = text.chars().collect();
@@ -21,7 +21,7 @@ static NOVEL: LazyLock<(Vec<char>, Vec<u32>)> = LazyLock::new(|| {
     (known, tokens)
 });
 
-/// The tasks that were asked for, by their training length.
+/// The tasks that were made so far, by their training length.
 static TASKS: Mutex<BTreeMap<usize, Arc<NextToken>>> = Mutex::new(BTreeMap::new());
 
 /// The next character of a novel of 683,934 characters: see [`NextToken`]. Windows of 64 characters to train

@@ -64,8 +64,8 @@ pub trait Toy: Send + Sync + Sized {
     /// The accuracy at this length that takes no skill.
     fn floor_at(length: usize) -> f64;
 
-    /// The token as which a decoder reads an answer of class 0; class `c` is `c` tokens after it. The answers are the task's own
-    /// tokens where there are as many of both, and otherwise tokens after BOS and EOS.
+    /// The token that a decoder reads for an answer of class 0; class `c` is `c` tokens after it. If there are as many
+    /// classes as tokens, answers are the task's own tokens, and otherwise tokens after BOS and EOS.
     const FIRST_ANSWER: usize = match Self::CLASSES == Self::TOKENS {
         true => 0,
         false => Self::TOKENS + 2,

@@ -21,12 +21,13 @@ const SAMPLES: usize = 256;
 const BATCHES: usize = 2_000;
 const BATCH: usize = 64;
 
-/// Another task, trained on nine tenths of the training data and tested on the rest. Its test sets are used nowhere, so a
-/// choice that is made here says nothing about them.
+/// A task around another one, trained on nine tenths of its training data and tested on the rest. The test sets of the
+/// other task are not used, so a choice that is made here says nothing about them.
 ///
-/// Of separate examples, a tenth of the different ones is held out. Whether an example is depends on its input alone, so it
-/// is held out in every training batch, of a generated task and of rows alike. Of rows with groups, whole groups are. The
-/// held-out rows are one test set, whatever their lengths: those of the task's own tests may be others.
+/// Of separate examples, a tenth of the different ones is held out. Whether an example is held out depends on its input
+/// alone, so it is held out in every training batch, of a generated task and of rows alike. Of rows with groups, whole
+/// groups are held out. The held-out rows are one test set, whatever their lengths, since the task's own tests may have
+/// other lengths.
 ///
 /// Windows of one series or text overlap, so a part of the data is held out: the last tenth of what is trained on, and at least two
 /// of the longest windows. A gap of one window before it belongs to neither. So no row of the data that is read or predicted in a
@@ -49,7 +50,7 @@ impl Tuning {
         })
     }
 
-    /// Whether there is such a task. One example of each length is enough to tell, so it takes less time.
+    /// Whether [`of`](Self::of) gives a task. One example of each length is enough to tell, so it takes less time.
     pub fn is_possible(task: &dyn Task) -> bool {
         divided(task, 1).is_some()
     }
@@ -146,7 +147,7 @@ impl Task for Tuning {
         self.sets.iter().map(|(length, _)| *length).collect()
     }
 
-    // Everything else is the task's own, but for `language`: longer windows are no part of the choice.
+    // All other methods are the task's own, except `language`: longer windows are no part of the choice.
 
     of_the_task! {
         fn name(&self) -> &str;

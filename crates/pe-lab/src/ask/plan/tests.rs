@@ -64,7 +64,7 @@ fn what_a_preset_chose_for_its_tasks_is_not_taken_for_others() {
     assert_eq!(own_recipe.map(|recipe| recipe.batch_size), Some(8));
 }
 
-/// A field at its default is not written, so that specs that are there stay what they are; one that does not exist lists all.
+/// A field at its default is not written, so existing specs do not change; the error for an unknown field lists all.
 #[test]
 fn model_and_recipe_have_these_fields_in_a_file() {
     let read = |text: &str| Plan::parse(text).map_err(|error| error.to_string());
@@ -104,7 +104,7 @@ fn model_and_recipe_have_these_fields_in_a_file() {
     }
     let said = read("[model]\nnorm = \"first\"").unwrap_err();
     said.says_all(&["`pre`", "`post`"]);
-    // And of the plan itself.
+    // The error for an unknown field of the plan itself lists its fields too.
     let said = read("weights = 3").unwrap_err();
     for name in "schemes causal data test_scalings recipe model".split(' ') {
         said.says(&format!("`{name}`"));

@@ -22,7 +22,7 @@ fn every_scheme_has_a_configuration_and_a_description() {
     }
     for (name, why) in REFUSED {
         let is_kind = PositionalConfig::KINDS.contains(&name);
-        // These two are made by types of their own, which no list of the library has.
+        // These two have types of their own, which are not in the library's list of kinds.
         assert!(
             is_kind || ["mixed_rotary", "dual_chunk"].contains(&name),
             "{name}"
@@ -45,7 +45,7 @@ fn a_scheme_that_differs_from_the_library_default_of_its_name_says_so() {
     }
 }
 
-/// The length is that of the training and not that of the longest test, and another base keeps it.
+/// The configured length is that of the training and not that of the longest test, also where another base is set.
 #[test]
 fn tape_and_time2vec_have_the_length_of_the_training() {
     let lengths = Lengths {
@@ -98,7 +98,7 @@ fn randomized_positions_are_drawn_for_each_sequence_as_long_as_it_is() {
     let plain = Scheme::by_name("rotary", &ModelSpec::default(), 22).unwrap();
     let positions = plain.for_training(1, 3).positions(&[22, 5], 22).unwrap();
     assert_eq!(positions.to_rows(3).unwrap(), [[0, 1, 2]]);
-    // A longer test than there are positions gets more of them.
+    // Where inputs are longer than the usual range of random positions, the range is extended.
     let longest = Scheme::by_name("randomized_rotary", &ModelSpec::default(), 5_000).unwrap();
     assert_eq!(longest.max_position, Some(5_000));
 }

@@ -14,7 +14,7 @@ use crate::data::Reading;
 use crate::error::LabError;
 use crate::task::text_name;
 
-/// The names of the tasks that are asked for; all of them if none are. The steps of a task go with its name.
+/// The names of the tasks that are asked for; all of them if none are. Steps given for a task move to its final name.
 pub(super) fn task_names(
     asked: Option<Names>,
     is_causal: bool,
@@ -22,7 +22,7 @@ pub(super) fn task_names(
     reading: Option<&Reading>,
     steps: &mut Option<Steps>,
 ) -> Result<Vec<String>, LabError> {
-    // `all` means the tasks that a decoder can have too, if it is to.
+    // For a decoder, `all` means only the tasks that have a decoder's form.
     let all = tasks.names().filter(|name| {
         let causal = || tasks.causal(vec![name.clone()]);
         !is_causal || causal().is_ok()
@@ -43,7 +43,7 @@ pub(super) fn task_names(
     Ok(names)
 }
 
-/// The names of the schemes that are asked for, each in the one way to write it. `all` means those that fit every task.
+/// The names of the schemes that are asked for, in their canonical spelling. `all` means those that fit every task.
 pub(super) fn scheme_names(
     asked: Option<Names>,
     tasks: &[String],
@@ -67,7 +67,7 @@ pub(super) fn scheme_names(
     Ok(schemes)
 }
 
-/// Checks that a task is a language model, that a scheme takes scalings, and that none is named twice.
+/// Checks that some task is a language model, that some scheme takes scalings, and that no scaling is named twice.
 pub(super) fn check_scalings(
     scalings: &[TestScaling],
     names: &[String],
@@ -99,7 +99,7 @@ pub(super) fn check_scalings(
     unique("scaling", &texts)
 }
 
-/// Gives the steps of the tasks of some names to those of others.
+/// Moves the steps of each task in `names` to the name at the same place in `others`.
 fn with_names(steps: &mut Option<Steps>, names: &[String], others: &[String]) {
     if let Some(Steps::ByTask(by_task)) = steps {
         for (name, other) in names
@@ -113,8 +113,8 @@ fn with_names(steps: &mut Option<Steps>, names: &[String], others: &[String]) {
     }
 }
 
-/// The names of the laboratory's tasks, each in the one way to write it, with the length of the training windows in that of a
-/// text. The steps of a task go with its name.
+/// The names of the laboratory's tasks in their canonical spelling. A training length that is asked for goes into the name
+/// of a text. Steps given for a task move to its new name.
 fn with_settings(
     names: Vec<String>,
     tasks: &Tasks,
@@ -141,7 +141,7 @@ fn with_settings(
     }
     let names: Result<Vec<String>, LabError> = names.into_iter().map(renamed).collect();
     let mut names = names?;
-    // Texts of several lengths, as a study that has grown may have them, are one of this length.
+    // A study that has grown may have texts of several training lengths; one length that is asked for makes them one task.
     let mut texts = 0;
     names.retain(|name| {
         texts += usize::from(is_text(name));

@@ -12,7 +12,7 @@ use crate::error::LabError;
 pub struct TaskSteps {
     /// The task's name.
     pub name: String,
-    /// Optimizer steps; with `auto_from` the most of one training.
+    /// Optimizer steps; with `auto_from`, the most that one training may take.
     pub steps: usize,
     /// The steps of the first training of trials that go on until they have converged.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -64,7 +64,7 @@ fn wrong_use_is_named() {
     }
 }
 
-/// Forget gates look back: they are refused for an encoder, and the word `all` means them for a decoder alone.
+/// Forget gates look back: they are refused for an encoder, and the word `all` includes them only for a decoder.
 #[test]
 fn forget_gates_are_for_decoders() {
     let with = |schemes: Names, causal: bool| {
@@ -106,11 +106,11 @@ fn the_text_of_the_laboratory_takes_a_training_length() {
     assert_eq!(spec.tasks[0].steps, 7);
     let trial = &spec.trials(&tasks).unwrap()[0];
     assert_eq!(trial.id(), "text(train_length=128)-rotary-1");
-    // Its own length is the task as it is, and another one takes the place of that in a name.
+    // The default length gives the plain name, and another length replaces the one in a name.
     assert_eq!(of(&["text"], 64, None).unwrap().0.tasks[0].name, "text");
     let (again, _) = of(&["text(train_length=128)"], 32, None).unwrap();
     assert_eq!(again.tasks[0].name, "text(train_length=32)");
-    // Its plan gives it again.
+    // Reading the plan of a spec gives the same spec.
     let text = toml::to_string(&spec.plan()).unwrap();
     let (again, _) = StudySpec::of(Plan::parse(&text).unwrap()).unwrap();
     assert_eq!(again, spec, "{text}");
@@ -120,7 +120,7 @@ fn the_text_of_the_laboratory_takes_a_training_length() {
     ] {
         of(&[task], length, None).unwrap_err().says(said);
     }
-    // A study that has grown has texts of several lengths, of which another one is asked for.
+    // A study that has grown may have texts of several lengths; asking for one length leaves one text.
     let (one, _) = of(&["text", "reverse", "text(train_length=16)"], 32, None).unwrap();
     let names: Vec<&str> = one.tasks.iter().map(|task| task.name.as_str()).collect();
     assert_eq!(names, ["text(train_length=32)", "reverse"]);
@@ -152,16 +152,16 @@ fn a_study_grows_by_what_is_added_and_keeps_what_was_there() {
     };
     let own = steps(&later());
     assert_eq!(steps(&grown), [("reverse".into(), 300), own[0].clone()]);
-    // Other steps take the place of those that were there, which is recorded.
+    // Steps that are asked for replace the earlier ones, which are recorded.
     let other = later().grown_from(&earlier, true);
     assert_eq!(steps(&other), [own[1].clone(), own[0].clone()]);
     let steps = earlier.tasks.clone();
     assert_eq!(other.grown, [Grown { steps, ..before }]);
-    // What is there is kept, so nothing is in the way; without the growth, something would be lost.
+    // A grown study keeps everything, so nothing stands in its way; without growing, something would be lost.
     assert!(grown.obstacles(&earlier).is_empty());
     assert_eq!(later().obstacles(&earlier), ["schemes", "seeds"]);
     assert_eq!(earlier.obstacles(&grown), ["schemes", "seeds", "tasks"]);
-    // The looks of a study that stops when it is decided are divided over its seeds.
+    // A study that stops when it is decided has planned its looks, so seeds and schemes cannot be added.
     let decided = |seeds: &[u64]| StudySpec {
         until: Some(Until::Decided),
         seeds: seeds.to_vec(),
@@ -172,7 +172,7 @@ fn a_study_grows_by_what_is_added_and_keeps_what_was_there() {
     let mut more = decided(&[1, 2]);
     more.schemes.push("alibi".into());
     assert_eq!(more.obstacles(&decided(&[1, 2])), ["schemes"]);
-    // Nor are its looks dropped, or planned after the first look.
+    // Such looks cannot be dropped either, nor added to a study without them.
     assert_eq!(earlier.obstacles(&decided(&[1, 2])), ["until"]);
     assert_eq!(decided(&[1, 2]).obstacles(&earlier), ["until"]);
     let mut other = grown.clone();
@@ -200,7 +200,7 @@ fn tuned_rates_go_into_the_trials_and_stay_when_a_study_grows() {
     let grown = later(300).grown_from(&earlier, true);
     assert_eq!(rates(&grown), [7.5e-4, 1.5e-3, 7.5e-4, 1.5e-3]);
     assert!(grown.obstacles(&earlier).is_empty());
-    // Before anything is chosen it is the same study.
+    // A study in which no rate is chosen yet can take the place of one with chosen rates.
     assert!(later(300).obstacles(&grown).is_empty());
     let other_steps = later(200).grown_from(&earlier, true);
     assert!(other_steps.tune.unwrap().chosen.is_empty());
@@ -213,6 +213,6 @@ fn tuned_rates_go_into_the_trials_and_stay_when_a_study_grows() {
     other_rule.tune.as_mut().unwrap().again.clear();
     assert_eq!(later(300).obstacles(&other_rule), ["tune"]);
     assert_eq!(earlier.obstacles(&untuned), ["schemes", "tune"]);
-    // Its plan tunes again.
+    // The plan of a tuned study tunes again.
     assert_eq!(earlier.plan().tune, Some(3));
 }

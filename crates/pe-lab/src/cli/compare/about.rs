@@ -20,7 +20,7 @@ pub(super) struct About<'a> {
 }
 
 impl About<'_> {
-    /// The data, and what is run where, `jobs` at a time for this reason.
+    /// Lines about the data and about what is run, where, and how many trials at a time (`jobs`, for the reason `why`).
     pub fn lines(&self, jobs: usize, why: &str, out: &Path) -> Result<Vec<String>, LabError> {
         let Self {
             spec,

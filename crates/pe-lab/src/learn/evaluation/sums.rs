@@ -45,7 +45,7 @@ pub(super) fn mean(scores: Vec<LengthScore>) -> LengthScore {
     all
 }
 
-/// A sum of scores, and of how many.
+/// A sum of scores, and how many they are.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     total: f64,
@@ -115,7 +115,7 @@ impl Sums {
     }
 }
 
-/// The score of a test set, of what its answers scored in their order.
+/// The score of a test set. `outcomes` are the scores of its answers, in order.
 pub(super) fn score(
     task: &dyn Task,
     length: usize,
@@ -129,7 +129,7 @@ pub(super) fn score(
     sums.rows
         .iter()
         .for_each(|row| all.add(row.total, row.count));
-    // Of whole answers, what is known by place is how many of their tokens are right.
+    // Where whole answers are scored, the scores by position and by depth are the share of right tokens.
     let by_place = match &measure {
         Measure::ExactMatch => Measure::Accuracy,
         other => other.clone(),
@@ -166,7 +166,7 @@ pub(super) fn score(
             .then(|| sums.exact as f64 / set.len().max(1) as f64),
         floor: task.floor(length),
         by_position: match task.readout() {
-            // Written answers of several lengths begin at several places.
+            // After prompts of several lengths answers begin at different positions, so these have no scores.
             Readout::PerToken if task.generation().is_none() || !task.mixes_lengths() => {
                 by_position.collect()
             }

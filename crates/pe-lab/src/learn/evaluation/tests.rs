@@ -61,7 +61,7 @@ fn scores_by_depth_are_those_of_the_answers_that_ask_there() {
     assert!(!text.contains("by_depth"), "{text}");
 }
 
-/// Among longer and other sequences, with random positions too, and with times by every scheme.
+/// Also among longer and other sequences, with random positions, and for every scheme on inputs with times.
 #[test]
 fn a_prediction_does_not_depend_on_the_other_rows() {
     let device = Device::flex();

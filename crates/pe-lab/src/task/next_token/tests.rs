@@ -17,7 +17,7 @@ fn counted(tokens: u32, train_length: usize) -> std::result::Result<NextToken, T
     NextToken::new(about(Alphabet::Ids), stream, tokens as usize, train_length).unwrap()
 }
 
-/// The last answers of each sample, as (position, class), and the class counts where in the text it is.
+/// The classes of the last answers of each sample, which are indices into the text.
 fn targets(samples: &[Sample], last: usize) -> Vec<usize> {
     let of = |sample: &'_ Sample| sample.answers[sample.answers.len() - last..].to_vec();
     let answers = samples.iter().flat_map(of);
@@ -64,7 +64,7 @@ fn windows_slid_by_a_stride_cover_the_same_tokens() {
         let sizes = slid.iter().map(|s| (s.input.len(), s.answers.len()));
         assert!(sizes.into_iter().all(|size| size == (16, stride)));
     }
-    // Slid by all that is scored, they are the windows of the test.
+    // With a stride of all scored tokens, the windows are those of the test.
     for (slid, window) in task.sliding(8).iter().zip(&set) {
         assert_eq!(slid.input.tokens(), window.input.tokens());
         assert_eq!(slid.answers, window.answers[8..]);

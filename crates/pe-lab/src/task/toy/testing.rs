@@ -9,7 +9,7 @@ use super::*;
 /// Answers as (position, class).
 pub type Pairs = Vec<(usize, usize)>;
 
-/// From the counts of the tokens, and the token at which the answer is read, to an answer.
+/// A rule that gives an answer from the counts of the tokens and the token at which the answer is read.
 pub type Rule = fn(&[usize], usize) -> usize;
 
 /// The answers to a sequence.
@@ -50,7 +50,7 @@ pub fn follows<T: Toy>(task: &dyn Task, definition: fn(&[usize]) -> Pairs) {
     assert_eq!(trained, lengths.collect());
     assert_eq!(shown, (0..T::TOKENS).collect());
     let inside = T::TEST_LENGTHS.iter().filter(|n| trained.contains(n));
-    // The symbols of `indirect_indexing` all differ, and end at the sixth length.
+    // The symbols of a string of `indirect_indexing` all differ, so it has only six tested lengths.
     let tested = if T::NAME == "indirect_indexing" { 6 } else { 8 };
     assert_eq!((inside.count(), T::TEST_LENGTHS.len()), (2, tested));
 }

@@ -28,7 +28,7 @@ pub struct Row {
     pub written: &'static [[&'static str; 3]],
     /// Lengths at which the floor is the best of all answers without positions.
     pub best_at: &'static [usize],
-    /// An answer without positions that scores the floor at these lengths, but for this much.
+    /// A rule without positions that scores the floor at these lengths, within this tolerance.
     pub scored_by: Option<(Rule, &'static [usize], f64)>,
 }
 
@@ -322,7 +322,7 @@ fn modular_arithmetic() -> Row {
         &ModularArithmetic,
         "01234+-*=",
         "182a7173ca76c05736b41cad221d6874e581f39d250eaf86f2d497d2928a23fb",
-        // By whole numbers: the terms between plus and minus, each a product.
+        // Computed with integers: the terms between plus and minus, each a product.
         |x| {
             let (mut total, mut sign, mut term) = (0_i128, 1_i128, 1_i128);
             for token in x {
@@ -385,7 +385,7 @@ fn addition_reversed() -> Row {
     .scored_by(|_, _| 0, &[6, 12, 18, 63], 0.008)
 }
 
-/// The sum by the machine's own numbers. Twenty digits fit into 128 bits.
+/// The sum, computed with integers. Twenty digits fit into 128 bits.
 fn sum(x: &[usize], reversed: bool) -> Pairs {
     let parts: Vec<&[usize]> = x.split(|token| *token >= 10).collect();
     let turned = |mut digits: Vec<usize>| {
