@@ -99,8 +99,8 @@ impl HfConfig {
         Ok(Self::new(fields))
     }
 
-    /// Adds what the class of the whole gives its text where the file leaves it out, and says of the parts which version of
-    /// transformers they are from.
+    /// Fills in the fields of the text part that the class of the whole model sets where the file leaves them out, and
+    /// passes the version of transformers on to the parts.
     fn new(mut fields: Fields) -> Self {
         hand_down_version(&mut fields);
         let name = "text_config";
@@ -239,7 +239,7 @@ impl HfConfig {
                     .find(|(_, outers)| outers.split(' ').any(|of| of == outer));
                 text.map_or_else(|| format!("{outer}_text"), |(text, _)| text.to_string())
             }
-            // Whoever says what a file is like may leave its type out.
+            // With `like` the file may leave its own type out.
             (None, None) if self.like.is_some() => String::new(),
             (None, None) => return Err(no_rotary("it has no `model_type`".into())),
         };
@@ -248,7 +248,7 @@ impl HfConfig {
     }
 }
 
-/// Says of each group that is a model which version of transformers the file is from, where the group itself does not.
+/// Copies the version of transformers into each group that is a model and has no version of its own.
 fn hand_down_version(file: &mut Fields) {
     let name = "transformers_version";
     let Ok(Some(version)) = file.text(name).map(|text| text.map(ToString::to_string)) else {

@@ -36,12 +36,12 @@ pub(super) struct Family {
     pub sections: Option<(Sections, [usize; 3])>,
     /// The coordinates of patches of images and video, for a tower.
     pub patches: Option<Patches>,
-    /// Where the numbers of a token come from.
+    /// Where the position of a token comes from.
     pub places: Places,
-    /// Whether pairs turn the other way.
+    /// Whether pairs turn the other way, by minus the angle.
     pub opposite: bool,
-    /// The name of the base in the file, where that is another; where there are parameters, that of one that replaces
-    /// theirs.
+    /// The name of the base in the file, where that is another; where there are parameters, a field of this name replaces
+    /// the base in them.
     pub base_field: Option<&'static str>,
     /// Whether the name of a scaling in a group for a kind of layer is `rope_type` alone, and the older `type` is passed over.
     pub newer_names: bool,
@@ -58,8 +58,8 @@ pub(super) struct Sizes {
     pub longest: usize,
 }
 
-/// The kinds of a model's layers where its file does not list them as `layer_types`. A field of the name that is
-/// given with a number replaces the number.
+/// The kinds of a model's layers where its file does not list them as `layer_types`. Where a variant has a number and a
+/// name, a field of that name in the file replaces the number.
 #[derive(Clone, Copy)]
 pub(super) enum Kinds {
     /// Full attention. A list is not read.
@@ -72,7 +72,7 @@ pub(super) enum Kinds {
     Hybrid,
     /// Full attention in every n-th layer, from the n-th on, and windows in the others.
     LastOf(usize, &'static str),
-    /// The same, counted anew after the `first_k_dense_replace` first layers, of which every n-th has full attention
+    /// As `LastOf`, counted anew after the `first_k_dense_replace` first layers, of which every n-th has full attention
     /// by `prefix_dense_sliding_window_pattern`: Cohere 2 with experts.
     LastOfRest(usize),
     /// Full attention in every n-th layer, from the first on, and windows in the others.
@@ -86,7 +86,7 @@ pub(super) enum Kinds {
     EvenBefore(usize),
     /// Windows where a layer does not rotate, by `no_rope_layers`: SmolLM3.
     WindowsUnlessRotated,
-    /// As the `no_rope_layers` of Llama 4.
+    /// Chunks where a layer rotates, by `no_rope_layers`, and full attention elsewhere: Llama 4.
     Chunked,
     /// Another rule: the kind of layer `i` of `n`.
     Rule(fn(i: usize, n: usize) -> &'static str),
@@ -151,9 +151,10 @@ pub(super) enum Share {
     Field(&'static str),
     /// The share that is named `partial_rotary_factor`.
     Part(f64),
-    /// The same in the group of a kind of layer without a scaling, and what stands beside the groups is passed over.
+    /// As `Part`, in the group of a kind of layer without a scaling; what stands beside the groups is passed over.
     PartInGroup(f64),
-    /// The same, or else the part of a head that `rotary_dim` is, or else all of them.
+    /// The share that is named `partial_rotary_factor`, or else the part of a head that `rotary_dim` is, or else all of
+    /// it.
     PartOrColumns,
     /// As many as `rotary_dim` says, or else all of them.
     WholeOrColumns,
@@ -254,9 +255,9 @@ pub(super) enum Rope {
 pub(super) enum Scalings {
     /// Those of transformers.
     Any,
-    /// And a fixed factor of the base, `alpha`, under the name "dynamic".
+    /// As `Any`, and a fixed factor of the base, `alpha`, under the name "dynamic".
     Alpha,
-    /// And "mrope", which scales nothing: it says that images have several coordinates.
+    /// As `Any`, and "mrope", which scales nothing: it says that images have several coordinates.
     Sections,
     /// This one alone.
     Only(&'static str),
@@ -306,7 +307,7 @@ pub(super) enum Patches {
     FrequenciesInTurn,
     /// A third each by its frame, row and column; the columns that are left of a head do not rotate.
     Thirds,
-    /// The same, with angles that are repeated as a whole: V-JEPA 2.
+    /// As `Thirds`, with angles that are repeated as a whole: V-JEPA 2.
     TiledThirds,
     /// Half of the pairs by its row, then half by its column, in whole turns: DINOv3.
     Turns,
@@ -330,7 +331,7 @@ impl Patches {
     }
 }
 
-/// Where the numbers come from by which a token is rotated.
+/// Where the position by which a token is rotated comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Places {
@@ -430,7 +431,7 @@ pub(super) const fn tower(
     }
 }
 
-/// Each replaces one value of a row.
+/// Methods that each replace one value of a row.
 macro_rules! setters {
     ($($name:ident($($arg:ident: $kind:ty),*) => $field:ident: $value:expr;)*) => {
         impl Family {

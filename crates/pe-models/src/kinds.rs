@@ -210,7 +210,8 @@ fn either(
     (0..layers).map(kind).collect()
 }
 
-/// Whether a layer is the last of every few: of those before a first one, and of the rest.
+/// Whether a layer is the last of every few layers, counted separately before and after the layer
+/// `first_k_dense_replace`.
 fn last_of_rest(file: &Fields, usual: usize) -> Result<impl Fn(usize) -> bool, String> {
     let start = file.optional_length("first_k_dense_replace")?.unwrap_or(0);
     let before = period(file, 1, "prefix_dense_sliding_window_pattern")?;
@@ -236,7 +237,7 @@ fn windows(file: &Fields, name: &str) -> Result<Option<Vec<usize>>, String> {
     file.optional_list(name, "a list of lengths", Value::as_length)
 }
 
-/// Every how many layers something comes, by the field of this name, where there is one.
+/// The number n where something comes in every n-th layer: that of the field of this name, or else the usual one.
 fn period(file: &Fields, usual: usize, name: &str) -> Result<usize, String> {
     let given = match name {
         "" => None,
@@ -338,7 +339,7 @@ pub(super) fn sides(
     })
 }
 
-/// The number of a window, as the file of the type has it; `None` where there is none.
+/// The number that gives the window, as the file of the type has it; `None` where there is none.
 pub(super) fn window(file: &Fields, family: &Family) -> Result<Option<usize>, String> {
     let plain = || {
         let usual = family.window.filter(|_| !file.is_null("sliding_window"));

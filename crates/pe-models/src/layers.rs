@@ -30,7 +30,7 @@ pub struct LayerPositions {
     /// The columns of a head that the rotation is for, as many as its `d_head`. With multi-head latent
     /// attention (DeepSeek) these are the last ones, else all.
     pub columns: Range<usize>,
-    /// Where the numbers come from by which tokens are rotated.
+    /// Where the position by which a token is rotated comes from.
     pub places: Places,
     /// Which keys a query sees.
     pub span: AttentionSpan,
@@ -201,7 +201,7 @@ fn own_fields<'a>(
     Ok(own)
 }
 
-/// No window for full attention, and another one for every second layer of the others.
+/// Sets no window for full attention, and the window `long` for every second one of the other layers.
 fn in_turn(own: &mut BTreeMap<usize, Cow<'_, Fields>>, kinds: &[String], long: usize) {
     let mut is_long = true;
     for (i, kind) in kinds.iter().enumerate() {

@@ -99,8 +99,8 @@ fn of_all_layers(mut own: Fields, file: &Fields, family: &Family) -> Result<Fiel
     Ok(own)
 }
 
-/// The parameters of a group of layers of a model whose older files have no groups: `scaling` is their one for the group, and
-/// `base` names the field of its base, with what the table has for the group.
+/// The parameters of a kind of layer in a model whose older files have no groups. `scaling` is the `rope_scaling` that
+/// counts for this kind; `base` is the name of the field with its base, and the table's defaults for it.
 fn older_group(
     file: &Fields,
     group: &str,
@@ -115,7 +115,7 @@ fn older_group(
         ));
     }
     let mut parameters = given.cloned().unwrap_or_default();
-    // So that version 5 passes over the older name `type` of a scaling.
+    // With `rope_type` set, version 5 ignores the older name `type` of a scaling.
     if given.is_none() && !is_older(file)? {
         parameters.set("rope_type", Value::Text("default".into()));
     }
@@ -219,7 +219,7 @@ fn of_group(
     {
         own.set(ORIGINAL, Value::Number(longest as f64));
     }
-    // The code of transformers looks for it outside of the groups.
+    // The code of transformers looks for `truncate` outside of the groups, so that one in a group has no effect.
     own.set("truncate", Value::Bool(true));
     finish(&mut own, file, family)?;
     Ok(Some(own))
@@ -267,11 +267,11 @@ fn complete(own: &mut Fields, file: &Fields, family: &Family) -> Result<(), Stri
         own.set_default(SHARE, share);
     }
     set_type(own)?;
-    // Names that the first files of Phi-3 have for it.
+    // Names that the first files of Phi-3 have for LongRoPE.
     if family.original.is_some() && matches!(own.text("rope_type")?, Some("su" | "yarn")) {
         own.set("rope_type", Value::Text("longrope".into()));
     }
-    // The name in HunYuan-VL's first files.
+    // The name that HunYuan-VL's first files have for "dynamic".
     let has_any_number = matches!(family.sections, Some((Sections::AnyNumber, _)));
     if has_any_number && own.text("rope_type")? == Some("xdrope") {
         own.set("rope_type", Value::Text("dynamic".into()));
@@ -310,7 +310,7 @@ fn set_original(own: &mut Fields, file: &Fields, family: &Family) -> Result<(), 
     if let Some(length) = length {
         own.set(ORIGINAL, Value::Number(length as f64));
     }
-    // It gave LongRoPE its factor, whatever the parameters had.
+    // Before version 5 this length gave LongRoPE its factor, whatever the parameters had.
     if let (true, Some(length), Some(longest), true) =
         (is_longrope, beside, longest(file, family)?, is_older(file)?)
     {
@@ -323,7 +323,7 @@ fn set_original(own: &mut Fields, file: &Fields, family: &Family) -> Result<(), 
 fn finish(own: &mut Fields, file: &Fields, family: &Family) -> Result<(), String> {
     let longest = longest(file, family)?;
     let name = own.text("rope_type")?.unwrap_or("default").to_string();
-    // Its code takes the length from nowhere else.
+    // The code of dynamic scaling takes the length from nowhere else.
     if name == "dynamic"
         && let Some(longest) = longest
     {

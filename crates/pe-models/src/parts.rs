@@ -122,7 +122,7 @@ impl HfConfig {
 /// The type of a part; `None` where nothing tells it.
 fn type_of(outer: &str, name: &str, own: Option<&str>) -> Option<String> {
     let is_known = |name: &str| find(name).is_some() || unrotated::is_unrotated(name);
-    // Published files name the whole in its parts.
+    // Published files have the type of the whole model in its parts.
     if let Some(own) = own.filter(|own| *own != outer || is_known(own)) {
         return Some(own.to_string());
     }

@@ -22,9 +22,9 @@ pub struct Probe {
 }
 
 impl LayerPositions {
-    /// The query `(i + 1) / d_head` at these positions, rotated and scaled as this layer does it;
-    /// `None` where the layer does not rotate. Computed in `f64` from exact sines. Where the frequencies
-    /// depend on the length of the input, it ends at the position.
+    /// The query `(i + 1) / d_head` at these positions, rotated and scaled as this layer does it; `None` where the layer
+    /// does not rotate. Computed in `f64` from exact sines. Where the frequencies depend on the length of the input, the
+    /// input ends at the position.
     ///
     /// # Errors
     ///
@@ -63,7 +63,7 @@ impl LayerPositions {
     }
 }
 
-/// One row at a position, as the last of its input.
+/// Rotates one row at a position, which is the last of its input.
 fn rotate(
     rotary: &RotaryPositionalEncodingConfig,
     row: &[f64],

@@ -185,7 +185,8 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
 /// Models of text and images whose files may have the fields of their text beside the others.
 pub(super) const FLAT: &[&str] = &["hunyuan_vl", "paddleocr_vl", "qwen2_5_vl", "qwen2_vl"];
 
-/// What models of several parts give their text where its group leaves it out, in place of what the text's own type has.
+/// Fields that models of several parts set for their text where its group leaves them out, in place of the defaults of
+/// the text's own type.
 #[rustfmt::skip]
 pub(super) const WHOLES: &[(&str, &str)] = &[
     ("glmasr", r#"{"hidden_size": 2048, "num_hidden_layers": 28, "num_attention_heads": 16, "max_position_embeddings": 8192}"#),

@@ -27,7 +27,7 @@ fn with(mut fields: Value, more: &Value) -> Value {
     fields
 }
 
-/// What a model makes of these fields, beside heads of width 64.
+/// The rotation of a model with these fields and with heads of width 64.
 fn rotary(
     model_type: &str,
     fields: Value,
@@ -101,7 +101,7 @@ fn the_buffer_starts_with_the_context_of_the_model_or_the_default_if_that_is_les
     }
 }
 
-/// Findings on real files: each was read otherwise once, without an error.
+/// Cases found in real files, in which a wrong reading gives no error.
 #[test]
 fn names_count_where_the_code_of_the_model_reads_them() {
     let all = json!({"head_dim": null, "hidden_size": 256, "num_attention_heads": 4,

@@ -32,7 +32,7 @@ type Size = (&'static [&'static str], usize);
 enum Rule {
     /// A learned table. The last number is the row of padded tokens; `None` where there is none.
     Learned(Size, Rows, Option<usize>),
-    /// A learned table for tokens that `scale_embedding` scales. The code of others passes over this field.
+    /// A learned table for tokens that `scale_embedding` scales. The code of other types ignores this field.
     Bart,
     /// Whisper's sines.
     Sines(Size, Size),
@@ -56,7 +56,7 @@ enum Rule {
 enum Rows {
     /// As many as the longest input.
     Longest(Size),
-    /// The same, with as many rows left out as the padding takes.
+    /// As `Longest`, with as many rows left out as the padding takes.
     WithoutPadding(Size),
     /// One for each patch of an image, and one for the class.
     Patches,
@@ -70,8 +70,8 @@ const EMBEDDINGS: &str = "embeddings";
 const ENCODER: &str = "embeddings of the encoder";
 const DECODER: &str = "embeddings of the decoder";
 
-/// For each model type, the places and their schemes. Where there is none, the model tells the order of its tokens by what is no
-/// attention, such as Mamba's layers, or not at all.
+/// For each model type, the places and their schemes. A type without any learns the order of its tokens in layers that
+/// are no attention, such as Mamba's, or not at all.
 #[rustfmt::skip]
 const TYPES: &[(&str, &[(&str, Rule)])] = &[
     ("bart", &[(ENCODER, Rule::Bart), (DECODER, Rule::Bart)]),
@@ -337,7 +337,8 @@ fn swin(
     Ok(stages.map(|(i, heads)| of(i, heads, window)).collect())
 }
 
-/// A window of Swin V2 is not larger than the patches of its stage, which are half as many on each side as those of the one before.
+/// A window of Swin V2 is not larger than the patches of its stage, which are half as many on each side as in the stage
+/// before.
 fn swin_v2(file: &Fields) -> Result<Vec<PositionalConfig>, String> {
     let pretrained = lengths(file, "pretrained_window_sizes", &[])?;
     let [rows, _] = patches(file, 4)?;

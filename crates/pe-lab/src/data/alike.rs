@@ -9,9 +9,9 @@ use crate::rng::{RngExt, generator};
 
 /// The most tested rows that are looked at.
 const LOOKED_AT: usize = 500;
-/// Shorter rows are left out: one token is too much of them.
+/// Shorter rows are left out: a single token is too large a part of them.
 const SHORTEST: usize = 6;
-/// One token in this many may differ, and one in a shorter row.
+/// One token in this many may differ; in a shorter row one token may.
 const OF_TOKENS: usize = 10;
 /// The most pairs of rows that are compared.
 const COMPARED: usize = 5_000_000;
@@ -25,7 +25,7 @@ pub(super) struct Alike {
     pub looked_at: usize,
     /// Those of them that are nearly the same as a row to train on.
     pub found: usize,
-    /// The same of as many rows put together at random of the tokens to train on.
+    /// How many would be found among as many rows of tokens that are drawn at random from those to train on.
     pub by_chance: usize,
 }
 
@@ -84,7 +84,7 @@ impl Alike {
     }
 }
 
-/// The tokens of every row where rows have times: one that comes later after the one before it is another token.
+/// The tokens of every row, where rows have times: the same token after another gap of time counts as another token.
 fn timed(data: &Rows) -> Option<Vec<Vec<u32>>> {
     let times = data.times.as_ref()?;
     let mut known: HashMap<(u32, u64), u32> = HashMap::new();
@@ -113,14 +113,15 @@ fn pieces(length: usize) -> impl Iterator<Item = (usize, usize)> {
 /// Which of some rows are nearly the same as one of `others`.
 fn near<'a>(rows: &[Vec<u32>], others: impl Iterator<Item = &'a [u32]>) -> Vec<bool> {
     let hash = RandomState::new();
-    // By the length of the other row, the number of a piece and its tokens.
+    // The rows that have a piece, by a hash of the length of the other row, the number of the piece and its tokens.
     let mut known: HashMap<u64, Vec<usize>> = HashMap::new();
     for (nth, row) in rows.iter().enumerate() {
         let n = row.len();
         for length in [n - 1, n, n + 1] {
             let shift = |at: usize| (at + n).checked_sub(length);
             for (piece, (from, to)) in pieces(length).enumerate() {
-                // Of a row with one token more or less, a piece lies as far from the end or from the start.
+                // In a row with one token more or less, a piece lies as far from the start, or from the end, as in the
+                // other row.
                 for start in [Some(from), shift(from).filter(|_| length != n)] {
                     let of_row = start.and_then(|start| row.get(start..start + to - from));
                     if let Some(tokens) = of_row {
@@ -209,7 +210,7 @@ mod tests {
             alike_at(rows.clone(), rows.clone(), Some(times)).found
         };
         assert_eq!(at(&|row, step| (1 + row + 100 * step) as f64), 0);
-        // One gap alone is another one.
+        // Only one gap differs.
         assert_eq!(
             at(&|row, step| if step == 3 { row as f64 + 1.0 } else { 1.0 }),
             40
@@ -259,7 +260,7 @@ mod tests {
 
     #[test]
     fn rows_that_chance_alone_makes_alike_are_no_warning() {
-        // Of three words six times there are 729 rows, so nearly every row has a neighbour among 500.
+        // Six tokens of three words make 729 different rows, so nearly every row has a neighbour among 500.
         let found = alike(random(500, 6, 3, 2), random(200, 6, 3, 3));
         assert!(found.found > 150 && found.by_chance > 150, "{found:?}");
         assert_eq!(found.warning(), None);

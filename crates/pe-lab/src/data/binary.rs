@@ -87,7 +87,8 @@ pub(super) fn text_of(head: &[u8]) -> Result<&str, usize> {
     }
 }
 
-/// What is wrong with a file that begins with these bytes, if it is known and no text: a table may begin with a column `PAR1`.
+/// The problem of a file that begins with the bytes of a known binary format, unless it is text: a table may begin with a
+/// column `PAR1`.
 pub(super) fn problem(bytes: &[u8]) -> Option<Problem> {
     let head = &bytes[..bytes.len().min(HEAD)];
     if text_of(head).is_ok() {

@@ -5,7 +5,7 @@ use super::quote::{counted, shorten};
 use super::rows::Tokens;
 use crate::grouped::first_of;
 
-/// Checks that all channels have as many steps.
+/// Checks that all channels have the same number of steps.
 ///
 /// # Errors
 ///

@@ -103,7 +103,7 @@ impl ClassTable {
     }
 }
 
-/// The id and the class that a row of the table is, or what is wrong with it.
+/// The id and the class in a row of the table, or what is wrong with it.
 fn id_and_class(record: &StringRecord, place: Place) -> Result<(&str, &str), String> {
     if !place.quoted_well {
         return Err(format!(

@@ -10,8 +10,8 @@ use super::numbers::{finite, is_missing};
 use super::quote::{column_called, shorten};
 use crate::grouped::first_of;
 
-/// A cell that occurs again before so many different ones were seen occurs again soon. Of a column with numbers that are not whole
-/// no more are remembered.
+/// A column repeats soon if one of its cells occurs again before this many different ones. Of a column with numbers that
+/// are not whole, no more different cells than this are remembered.
 const REMEMBERED: usize = 1_000;
 
 /// A column with more than this share of cells that hold several words is a text.
@@ -20,7 +20,7 @@ const TEXT_SHARE: f64 = 0.1;
 /// In a column of measurements, at most one cell in this many is no number.
 const ODD: usize = 10;
 
-/// The fewest cells that say something by being all different.
+/// With fewer cells than this, it says nothing that all of them are different.
 const FEWEST_DIFFERENT: usize = 20;
 
 /// The number that a cell holds, with a decimal comma or a decimal point.
@@ -79,7 +79,7 @@ impl Steady {
             false => 0.0,
         };
         let equal = longest - shortest <= slack + 1e-6 * shortest;
-        // Without what the last bits of the numbers add.
+        // Without the errors in the last bits of the numbers.
         let decimals = 10_f64.powi(self.digits.min(15) as i32);
         let rounded = (longest * decimals).round() / decimals;
         let shown = if rounded > 0.0 { rounded } else { longest };
@@ -91,29 +91,30 @@ impl Steady {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Column {
     name: String,
-    /// Cells, those that are not empty, and those of them with a space inside.
+    /// The number of cells, of those that are not empty, and of those of them with a space inside.
     cells: usize,
     filled: usize,
     pub texts: usize,
-    /// Cells that hold a number, those whose number is not whole, and those that say that it is missing.
+    /// The number of cells that hold a number, of those whose number is not whole, and of those that say that it is
+    /// missing.
     numbers: usize,
     pub fractions: usize,
     missing: usize,
     /// Whether a cell is the name of the column.
     pub has_name: bool,
-    /// The hashes of its cells, until one occurs twice, and how many there were then.
+    /// The hashes of its cells, until one occurs twice, and the number of different cells before that.
     different: HashSet<u64>,
     repeats: Option<usize>,
-    // The rest leaves out what is missing. Times are looked for in series, in rows that can be read.
+    // The fields below leave out missing cells. Times are looked for only in series, and in rows that can be read.
     pub dates: Seen,
     pub clock: Steady,
     with_point: usize,
-    /// Numbers with a comma in them, and one of them. In threes if three digits follow the comma of each and no 0 stands first, as
-    /// it is if the comma marks thousands.
+    /// How many numbers have a comma, the first of them with its line, and whether one shows that its comma does not mark
+    /// thousands: unless three digits follow it, and one to three digits without a leading 0 stand before it.
     with_comma: usize,
     comma: Option<(usize, String)>,
     beyond_threes: bool,
-    /// Cells that are no numbers, the first with its line, and whether there is a different one.
+    /// How many cells are no numbers, the first of them with its line, and whether there is a different one.
     words: usize,
     word: Option<(usize, String)>,
     words_differ: bool,
@@ -228,7 +229,7 @@ impl Column {
         self.with_comma > 0 && self.with_point == 0
     }
 
-    /// A number with a comma, and whether none shows that the comma does not mark thousands.
+    /// The first number with a decimal comma, and whether the commas of all numbers may as well mark thousands.
     pub fn comma(&self) -> Option<(&(usize, String), bool)> {
         let comma = self.comma.as_ref().filter(|_| self.has_comma());
         comma.map(|comma| (comma, !self.beyond_threes))

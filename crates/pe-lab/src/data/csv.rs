@@ -26,7 +26,7 @@ const LABEL_NAMES: [&str; 6] = ["class", "target", "category", "y", "labels", "s
 /// Names of columns of times, if they hold numbers.
 pub(super) const TIMES: [&str; 5] = ["date", "time", "datetime", "timestamp", "year"];
 
-/// Which columns are what.
+/// Which columns hold the label, the group and the tokens.
 struct Layout<'a> {
     sheet: &'a Sheet<'a>,
     /// The column of the label. Rows to predict need none.
@@ -107,7 +107,7 @@ pub(super) fn token_columns(
 }
 
 impl<'a> Layout<'a> {
-    /// Which columns are what: as the flags say, and where they do not, as the names and the cells suggest.
+    /// Finds these columns: as the flags say, and where they do not, as the names and the cells suggest.
     fn of(sheet: &'a Sheet<'a>, reading: &Reading, labels: Labels) -> Result<Self, Problem> {
         let label = match labels {
             Labels::Needed => Some(label_column(sheet, reading)?),
@@ -253,7 +253,7 @@ pub(super) fn ranges(
     find: impl Fn(&str) -> Result<usize, Problem>,
     hides: impl Fn(usize) -> bool,
 ) -> Result<Vec<usize>, Problem> {
-    // At a comma in the name of a column the flag was divided too.
+    // The flag is divided at commas, also at those in the names of columns.
     let commas = names.iter().map(|name| name.matches(',').count());
     let most = 2 * commas.max().unwrap_or(0) + 1;
     let ends = |name: &str| {

@@ -62,7 +62,7 @@ impl Clock {
         }
     }
 
-    /// A step between two times.
+    /// A step between two times, in words.
     pub fn step(self, step: f64) -> String {
         if self == Self::Numbers {
             return step.to_string();
@@ -77,7 +77,7 @@ impl Clock {
     }
 }
 
-/// What the dates of a column are if day and month stand in one order.
+/// What the dates of a column are, read in one order of day and month.
 #[derive(Clone, Debug, Default)]
 struct Order {
     dates: usize,
@@ -103,9 +103,9 @@ pub(super) struct Seen {
     cells: usize,
     pub numbers: usize,
     eight_digits: usize,
-    /// What the cells are if the day comes before the month, and if it comes after.
+    /// The dates of the column, read with the day before the month, and with the month before the day.
     orders: [Order; 2],
-    /// A date that is another one then.
+    /// A date that is another one in the other order.
     either: Option<String>,
     /// The first cell that is neither a number nor a date.
     pub other: Option<String>,
@@ -153,7 +153,7 @@ impl Seen {
         self.is_dates() || (dates > 0 && MOST * (self.cells - dates) <= self.cells)
     }
 
-    /// Whether there is no cell that is not missing.
+    /// Whether there are no cells, or all of them are missing.
     pub fn is_empty(&self) -> bool {
         self.cells == 0
     }
@@ -266,7 +266,7 @@ fn day_of(year: &str, month: &str, day: &str) -> Option<f64> {
     Some(f64::from(date.to_epoch_days()))
 }
 
-/// A number of so many digits.
+/// A number with this many digits.
 fn digits(text: &str, count: std::ops::RangeInclusive<usize>) -> Option<u32> {
     let all = count.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     all.then(|| text.parse().ok()).flatten()

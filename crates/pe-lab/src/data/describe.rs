@@ -100,7 +100,7 @@ fn first_rows(data: &Rows) -> Vec<String> {
     each.collect()
 }
 
-/// What the last thing of a row is called.
+/// The word for what is predicted of a row: label, number or answer.
 fn noun(data: &Rows) -> &'static str {
     match (&data.answers, &data.targets) {
         (None, None) => "label",
@@ -200,8 +200,8 @@ pub(super) fn describe(
     lines
 }
 
-/// How many of the tokens or characters that were found a vocabulary holds, which has at most so many, and the share of others
-/// that it does not.
+/// What is said of a vocabulary of at most `most` entries: how many of the `found` different tokens or characters in
+/// training it holds, and of what `others` names, the share `unknown` that it does not hold.
 pub(super) fn vocabulary(
     what: &str,
     found: usize,
@@ -299,8 +299,8 @@ fn warnings(data: &Rows, split: &Split, target: Option<&Target>) -> Vec<String> 
     lines
 }
 
-/// What is to be said of rows that have groups. As many are held out as fit into a fifth of the rows, which of large groups may be
-/// a single small one.
+/// What is to be said of rows that have groups. As many groups are held out as fit into a fifth of the rows; where groups
+/// are large, that may be a single small one.
 fn of_groups(data: &Rows, split: &Split) -> Vec<String> {
     let tested: Vec<usize> = tested(split).copied().collect();
     let units = tested.iter().map(|row| split.together.of_row[*row]);

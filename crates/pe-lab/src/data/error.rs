@@ -119,7 +119,8 @@ pub(super) fn refuse(flag: Option<impl fmt::Display>, why: &str) -> Result<(), P
 }
 
 impl Problem {
-    /// The same of a file that is read as a study's was: no flag of `compare` can change how that is done.
+    /// This problem, said of a file that is read as the data of a study were: no flag of `compare` can change how that is
+    /// done.
     pub fn of_another_file(self) -> Self {
         match self {
             Self::Lines { count, shown, .. } => Self::Other(format!(
@@ -138,7 +139,7 @@ impl Problem {
         }
     }
 
-    /// The name of a file does not say what it holds, and nobody looked into it yet.
+    /// The name of a file does not say what it holds, and its content was not looked at yet.
     pub(super) fn unknown_name() -> Self {
         Self::Extension {
             looks: String::new(),

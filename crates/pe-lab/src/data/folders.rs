@@ -189,7 +189,7 @@ impl<'a> Bad<'a> {
         Self { root, allowed, all }
     }
 
-    /// What went well with a file. What did not is kept.
+    /// The result of a file that can be used; for any other file the reason is noted.
     pub fn sort_out<T>(&mut self, file: &Path, tried: Result<T, String>) -> Option<T> {
         let path = || inside(self.root, file);
         let keep = |what| self.all.push(BadImage { path: path(), what });
@@ -207,15 +207,15 @@ impl<'a> Bad<'a> {
     }
 }
 
-/// The path of a file inside of a folder that was named, or as it was named itself.
+/// The path of a file relative to the folder that was named; a file that was named itself keeps its path.
 pub(super) fn inside(root: &Path, file: &Path) -> PathBuf {
     let inside = file.strip_prefix(root).ok();
     let inside = inside.filter(|inside| !inside.as_os_str().is_empty());
     inside.unwrap_or(file).to_path_buf()
 }
 
-/// Of a folder, the folders in it that were read and their files: one that the group may not read, and one that others
-/// may not read, where there are some.
+/// Among the files of a folder that were read, and the folders that they are in: one that the group may not read, and one
+/// that others may not read, where there are such.
 pub(super) fn most_private<'a>(
     root: &'a Path,
     files: impl Iterator<Item = &'a Path>,
@@ -264,7 +264,7 @@ pub(super) fn left_out(hidden: usize, bad: &[BadImage]) -> Vec<String> {
     lines
 }
 
-/// The first of some files in a row.
+/// The first of some files, on one line.
 pub(super) fn first_of(bad: &[BadImage]) -> String {
     let shown = bad.iter().take(SHOWN).map(BadImage::to_string);
     let more = (bad.len() > SHOWN).then(|| "…".to_string());

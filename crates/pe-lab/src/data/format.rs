@@ -93,7 +93,7 @@ impl Format {
                     .into(),
             )),
             "npy" | "bin" if !reading.names_columns() => check_ids(reading).map(|()| Self::Ids),
-            // A table may have any name if its columns are.
+            // A table may have any name if flags name its columns.
             _ if reading.names_columns() => Ok(Self::Csv),
             ending if is_text(ending, reading) => match reading.about_rows().as_deref() {
                 None => Ok(Self::Text),
@@ -128,7 +128,8 @@ pub(super) fn is_text_by_flag(path: &Path) -> bool {
     !TEXTS.contains(&extension(path).as_str())
 }
 
-/// Whether a file of this ending is a plain text. One of any other name is if its characters or bytes are to be read.
+/// Whether a file of this ending is a plain text. A file of another ending is one if its characters or bytes are to be
+/// read.
 fn is_text(ending: &str, reading: &Reading) -> bool {
     const OTHERS: [&str; 15] = [
         "csv", "tsv", "tab", "data", "jsonl", "ndjson", "json", "npy", "bin", "fasta", "fa", "fna",
@@ -170,7 +171,7 @@ pub(super) fn is_columnar(path: &Path) -> bool {
 /// Whether a file of this name and of this text holds JSON lines.
 pub(super) fn is_json_lines(path: &Path, text: &str) -> bool {
     match is_columnar(path) {
-        // No table that was made of columns begins so.
+        // No table of text that was made of columns begins so.
         true => text.starts_with('{'),
         false => ["jsonl", "ndjson"].contains(&extension(path).as_str()),
     }

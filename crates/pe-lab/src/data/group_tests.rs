@@ -37,7 +37,7 @@ fn csv() -> String {
     )
 }
 
-/// Without groups, and with them.
+/// Settings without groups, and with them.
 const PLAIN: &str = "text = 'text'";
 const BY_WHO: &str = "text = 'text'; group = 'who'";
 
@@ -93,7 +93,7 @@ fn what_is_held_out_for_a_choice_is_whole_groups() {
     let trained = groups(&trained.collect::<Vec<_>>());
     let held_out = groups(&tested(&tuning));
     assert!(trained.is_disjoint(&held_out));
-    // Of 49 groups to train on.
+    // There are 49 groups to train on.
     assert_eq!((trained.len(), held_out.len()), (44, 5));
 }
 
@@ -104,7 +104,7 @@ fn rows_of_one_group_are_one_unit_of_the_test() {
     let lengths = task.test_lengths();
     let units: BTreeSet<usize> = task.test_units(lengths[0]).into_iter().collect();
     assert_eq!((task.test_set(lengths[0]).len(), units.len()), (55, 11));
-    // Without groups only equal rows are one, and hardly any are equal.
+    // Without groups only equal rows make a unit, and hardly any are equal.
     let plain = read("a.csv", csv(), PLAIN).unwrap().task();
     let units: BTreeSet<usize> = plain.test_units(lengths[0]).into_iter().collect();
     assert!(units.len() >= 58, "{}", units.len());

@@ -82,8 +82,8 @@ pub(super) fn list(names: &[String]) -> String {
 struct Below {
     columns: Vec<Column>,
     rows: usize,
-    /// How many of them have more cells than there are names, the first of these with its cells, and whether another has another
-    /// number of cells.
+    /// How many rows have more cells than there are names, the first of them with its line and its number of cells, and
+    /// whether another of them has another number of cells.
     wider: usize,
     wide: Option<(usize, usize)>,
     widths_differ: bool,
@@ -122,8 +122,8 @@ impl Below {
         Ok(below)
     }
 
-    /// A line with more cells than there are names, and how many it has, if most lines have as many. Where the numbers differ, it is
-    /// rather that commas of texts are not in quotes.
+    /// A line with more cells than there are names, and its number of cells, if most lines have that number. Where such
+    /// lines differ in it, commas inside of texts are probably not in quotes.
     fn wide(&self) -> Option<(usize, usize)> {
         let wide = self.wide.filter(|_| !self.widths_differ);
         wide.filter(|_| 2 * self.wider > self.rows)
@@ -151,7 +151,7 @@ impl Below {
                 true => finite(name).is_some(),
                 false => column.has_name,
             };
-            // Where every cell is another one, as in a column of texts, a new one tells nothing.
+            // Where cells hardly repeat, as in a column of texts, a name that is not among them tells nothing.
             let tells_nothing =
                 !column.is_mostly_numbers() && !column.repeats_soon() && !name.is_empty();
             match (same, tells_nothing) {
@@ -163,7 +163,8 @@ impl Below {
         alike > 0
     }
 
-    /// Whether numbers are names where numbers stand below them, but for a few that count columns.
+    /// Whether columns have numbers for names: all columns, or some that hold numbers, unless these names just count
+    /// columns.
     fn is_named_by_numbers(&self, names: &[String]) -> bool {
         let mut both = self.columns.iter().zip(names);
         let over = both.any(|(column, name)| column.is_mostly_numbers() && finite(name).is_some());

@@ -1,4 +1,4 @@
-//! What `--tune` and `--steps auto` hold out of the training of a series or a text says nothing that was trained on.
+//! What `--tune` and `--steps auto` hold out of the training of a series or a text does not occur in what is trained on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -8,7 +8,8 @@ use crate::data::testing::{read, tested, tested_on};
 use crate::rng::{RngExt, generator};
 use crate::task::{Input, Sample, Task, Tuning};
 
-/// How many inputs before an answer are known by heart. In random data no other place has the same.
+/// A model that memorizes the training is taken to know this many inputs before an answer. In random data no other place
+/// has the same.
 const KNOWN: usize = 5;
 
 fn task(name: &str, text: &str, settings: &str) -> Arc<dyn Task> {
@@ -31,7 +32,7 @@ fn lessons(sample: &Sample) -> Vec<(Vec<u64>, u64)> {
     lesson.collect()
 }
 
-/// The share of the answers that who knows the training by heart gives, and nobody else: the data are random.
+/// The share of the answers that are known from memorizing the training, and in no other way: the data are random.
 fn share_known(by_heart: &BTreeMap<Vec<u64>, u64>, samples: &[Sample]) -> f64 {
     let asked: Vec<_> = samples.iter().flat_map(lessons).collect();
     let right = asked

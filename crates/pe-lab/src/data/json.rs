@@ -26,7 +26,7 @@ fn token(value: Value) -> Result<String, String> {
     }
 }
 
-/// The label, group or answer under a key, as a text; of `null` it is empty.
+/// The label, group or answer under a key, as a text, which is empty for `null`.
 pub(super) fn word<E: Error>(key: &str, value: Value) -> Result<String, E> {
     match value {
         Value::Bool(value) => Ok(value.to_string()),
@@ -47,7 +47,7 @@ pub(super) struct List {
     pub tokens: Tokens,
     /// Whether it has a token that is neither a number nor says that one is missing.
     pub has_words: bool,
-    /// Whether one of these is no number in quotation marks either.
+    /// Whether one of these tokens is no number even without its quotation marks.
     pub has_names: bool,
     /// Whether it has a number that is not whole.
     pub has_fractions: bool,

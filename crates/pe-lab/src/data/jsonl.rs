@@ -44,7 +44,7 @@ pub(super) fn read(text: &str, rows: &mut Collector) -> Result<Vec<String>, Prob
         None if !reading.is_answer() => {
             let (found, are_quoted) = keys.kind(text);
             match rows.settle(found) {
-                // Lists of numbers in a file to test on, where those to train on have symbols.
+                // The test file has lists of numbers, but the file to train on has symbols.
                 TokenKind::Cells => (TokenKind::Words, false),
                 kind => (kind, are_quoted),
             }
@@ -189,7 +189,7 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     lines.filter(|(_, line)| !line.is_empty())
 }
 
-/// The keys of an object, each with its number, text or truth value as a text; of `null` it is empty.
+/// The keys of an object, each with its number, text or truth value as a text, which is empty for `null`.
 fn cells(line: &str) -> Result<Vec<(String, String)>, String> {
     struct Object;
 
@@ -350,9 +350,9 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// What the tokens of all lines are: numbers, as the cells of a table, if all of them are in lists, each is a number or
-    /// missing, and at least one is not whole. And whether they are no numbers for their quotation marks alone. Lines that cannot
-    /// be read are told when they are.
+    /// What the tokens of all lines are: numbers, as the cells of a table, if all of them are in lists, each is a number
+    /// or missing, and at least one is not whole. Also whether they are symbols only for their quotation marks. Lines
+    /// that cannot be read are reported later, when rows are read.
     fn kind(self, text: &str) -> (TokenKind, bool) {
         let (mut has_fractions, mut are_quoted) = (false, false);
         for (_, line) in lines(text) {

@@ -83,7 +83,7 @@ pub(super) struct Division {
     train_lengths: (usize, usize),
     /// The held-out rows that are tested, by length.
     inside: Vec<Bin>,
-    /// The same of those that are longer than any in training; none without such a test.
+    /// The tested rows that are longer than any in training, by length; none without such a test.
     beyond: Vec<Bin>,
     /// What number is predicted of a row, where labels are numbers.
     pub target: Option<Target>,
@@ -145,7 +145,7 @@ impl Labelled {
             train: split.train,
             sequences: sequences.clone(),
         };
-        // A row is told by what the model reads of it.
+        // A row is identified by what the model reads of it.
         let input = |row: &usize| key(&task.sample(*row));
         let apart = apart.map(|rows| rows.iter().map(input).collect());
         Ok((Self { apart, ..task }, description))
@@ -244,8 +244,8 @@ fn about(data: &Rows, target: Option<&Target>) -> String {
     }
 }
 
-/// The index in the vocabulary of every token, and how many of its words are known; of tokens that are numbers, also what they are
-/// as such.
+/// The index in the vocabulary of every token, and how many of its words are known; where tokens are numbers, also these
+/// numbers.
 fn read_as(data: &Rows, split: &Split) -> Result<(Vec<u32>, usize, Option<Measured>), Problem> {
     let Some(channels) = data.channels else {
         let (numbers, words) = vocabulary(data, &split.train);

@@ -4,14 +4,14 @@ use super::quote::{grouped, shorten};
 use super::records::{names_of, single_blanks, sniffed};
 use super::{binary, packed};
 
-/// So many bytes of the beginning are looked at.
+/// The number of bytes at the beginning of a file that are looked at.
 pub(super) const LOOKED_AT: u64 = 1 << 16;
-/// So many lines are looked at.
+/// The number of lines that are looked at.
 const LINES: usize = 20;
 /// A message names this many columns.
 const NAMED: usize = 8;
 
-/// In words, what a file looks like that begins with these bytes and is not of a known kind that is no text.
+/// In words, what a file that begins with these bytes looks like, if it is not of a known binary format.
 pub(super) fn looks(head: &[u8]) -> String {
     if head.starts_with(packed::MAGIC) {
         let inside = packed::head(head, LOOKED_AT);

@@ -53,7 +53,8 @@ impl Measured {
         }
     }
 
-    /// Whether `f32`, in which models compute, can hold a number once it is standardized. What is missing is held.
+    /// Whether `f32`, in which models compute, can hold a number once it is standardized. A missing number counts as
+    /// held.
     fn is_held(number: f64, (mean, by): (f64, f64)) -> bool {
         number.is_nan() || (((number - mean) / by) as f32).is_finite()
     }

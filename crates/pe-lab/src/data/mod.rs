@@ -192,8 +192,8 @@ fn read(source: &Source) -> Result<DataTask, DataError> {
     Ok(DataTask::of_file(source, spec, description, made))
 }
 
-/// The tasks of labelled rows, and a description of them. `is_beside` says that nobody named the file of the rows to test on. Its
-/// digest, and that of the table of classes, go to `spec`.
+/// The tasks of labelled rows, and a description of them. `is_beside` says that the test file was found beside the data
+/// file, and that no flag named it. The digests of the test file and of the table of classes go to `spec`.
 fn of_rows(
     source: &Source,
     is_beside: bool,
@@ -226,7 +226,7 @@ fn of_rows(
     }
     let mut rows = collector.finish();
     notes.extend(rows.settle_times(false));
-    // What is wrong with the test is said of its file.
+    // A problem of the test is reported with the name of the test file.
     let tasks = labelled(&rows, spec, in_file);
     let (tasks, mut description) = tasks.map_err(|problem| match (&problem, test) {
         (Problem::Test(_) | Problem::Unknown { .. }, Some(test)) => of(test)(problem),
@@ -247,7 +247,7 @@ fn spec_of(source: &Source, file: &Path) -> Result<FileSpec, Problem> {
     })
 }
 
-/// Refuses what is for labelled rows alone. `held_out` says of what which part is the test.
+/// Refuses settings that are for labelled rows alone. `held_out` names the data and the part of them that is the test.
 fn refuse_other_tests(source: &Source, held_out: &str) -> Result<(), Problem> {
     let test = source.test.as_ref().map(|_| "--test");
     let folds = || source.folds.map(|_| "--folds");

@@ -18,7 +18,7 @@ fn table(rows: usize) -> String {
     text
 }
 
-/// The same as a file of series with two channels, the second of them constant.
+/// A file of series that rise or fall, with two channels, the second of them constant.
 fn series(rows: usize, first: usize) -> String {
     let mut text =
         String::from("@problemName Slopes\n@dimensions 2\n@classLabel true up down\n@data\n");
@@ -99,7 +99,7 @@ fn whole_numbers_are_symbols_unless_one_says_otherwise() {
     assert!(as_found.map_or(true, |data| data.task().vector_width().is_none()));
     let data = read("a.csv", &whole, "tokens = 'numbers'").unwrap();
     assert_eq!(data.task().vector_width(), Some(2));
-    // And numbers are symbols if one says so: hardly any occurs twice.
+    // With this setting numbers are symbols, of which hardly any occurs twice.
     let error = read("a.csv", table(60), "tokens = 'cells'").unwrap_err();
     error.says("do not occur in training");
 }
@@ -163,11 +163,11 @@ fn the_test_beside_the_training_is_used_and_that_is_said() {
     let new = data.to_predict("data", &test).unwrap();
     let answers = new.truth.iter().flatten().count();
     assert_eq!((new.samples.len(), answers), (30, 30));
-    // They are read as in the test, whose answers they do not have.
+    // The rows to predict are read as those of the test, but without their answers.
     for sample in tested {
         assert!(new.samples.iter().any(|other| other.input == sample.input));
     }
-    // A text has no test file; what looks like rows is said, and how it is read as such.
+    // A plain text has no test file. The description says that this one looks like rows, and how it is read as rows.
     let blanks = |rows| table(rows).split_once('\n').unwrap().1.replace(',', "   ");
     let train = file(folder.path(), "Slopes_TRAIN.txt", blanks(200));
     file(folder.path(), "Slopes_TEST.txt", blanks(40));
@@ -253,7 +253,7 @@ fn other_files_are_predicted_in_the_same_patches() {
 
 #[test]
 fn columns_may_be_aligned_by_blanks() {
-    // As the first release of the UCR archive has its tables.
+    // A table as the first release of the UCR archive has it.
     let row = |row: usize| {
         let (class, row) = (row % 2 + 1, row % 7);
         format!("   {class}.0000000e+00  -{row}.5e-01   {class}.25e+00 -1.0\r\n")
@@ -263,7 +263,7 @@ fn columns_may_be_aligned_by_blanks() {
     let data = read("a.txt", &text, settings).unwrap();
     data.says("read as numbers: one for each token");
     data.says("all sequences have 3 tokens");
-    // A file has the words of the flag.
+    // A file of settings takes the same words as the flag.
     let by_word = read("a.txt", &text, &settings.replace("' '", "'space'")).unwrap();
     assert_eq!(by_word.describe(), data.describe());
     let error = toml::from_str::<Reading>("delimiter = 'blank'").unwrap_err();

@@ -52,8 +52,8 @@ pub(super) fn or_one(deviation: f64) -> f64 {
     }
 }
 
-/// Which is the largest of those numbers that are not held: one may have moved the mean so far that no other is held either.
-/// `is_held` gets the place of a number too.
+/// The index of the largest of the numbers that are not held: it may have moved the mean so far that no other is held
+/// either. `is_held` gets an index and its number.
 pub(super) fn largest_not_held(
     numbers: &[f64],
     is_held: impl Fn(usize, f64) -> bool,
@@ -98,12 +98,13 @@ pub(super) fn step(token: &str, channels: usize) -> Result<Vec<f64>, String> {
     }
 }
 
-/// The number that each label is; `None` unless all are.
+/// The labels as numbers; `None` unless all of them are numbers.
 pub(super) fn values(labels: &[String]) -> Option<Vec<f64>> {
     labels.iter().map(|label| finite(label)).collect()
 }
 
-/// The same of labels of which nothing is said: they are numbers if all are and one of them is not whole.
+/// The labels as numbers, where nobody said what labels are: `None` unless all of them are numbers and one of them is not
+/// whole.
 pub(super) fn measured_values(labels: &[String]) -> Option<Vec<f64>> {
     values(labels).filter(|all| all.iter().any(|number| number.fract() != 0.0))
 }

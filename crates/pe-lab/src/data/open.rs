@@ -28,7 +28,7 @@ pub(super) fn checked_format(file: &Entry, reading: &Reading) -> Result<Format, 
         Ok::<_, Problem>(head)
     };
     let format = match Format::of(file, reading) {
-        // The name says what it is, and it is not read in this way.
+        // The name says what the file is, but it cannot be read with these settings.
         Err(problem @ Problem::Reading(_)) if is_columnar(file) => return Err(problem),
         Err(problem) => return Err(why_not(&head()?, problem)),
         // `--tokens characters` makes a text of a file of any name, but not of an archive.
@@ -80,7 +80,7 @@ pub(super) fn open(file: &Entry, reading: &Reading) -> Result<(Format, FileSpec,
     let spec = FileSpec::of(file, &bytes);
     let text = text(file, bytes)?;
     let format = match format {
-        // Of columns that hold lists.
+        // A table of columns that hold lists becomes JSON lines.
         Format::Csv if is_json_lines(file, &text) => Format::JsonLines,
         format => format,
     };
@@ -194,7 +194,7 @@ pub(super) fn rows_of(
     text: &str,
     rows: &mut Collector,
 ) -> Result<Vec<String>, Problem> {
-    // Tables and long ones check their lines where they find their columns.
+    // Tables and long tables have their lines checked where their columns are found.
     let lines = || check_lines(text).map(|()| text);
     let form = Form::of(path, text);
     let mut notes = match format {

@@ -220,7 +220,7 @@ fn delimiter(text: &str) -> Result<char, String> {
     }
 }
 
-/// The same in a file.
+/// Reads a [`delimiter`] from a file of settings.
 fn read_delimiter<'de, D: serde::Deserializer<'de>>(file: D) -> Result<Option<char>, D::Error> {
     let text = Option::<String>::deserialize(file)?;
     let read = text.map(|text| delimiter(&text).map_err(serde::de::Error::custom));
@@ -249,7 +249,7 @@ impl Reading {
         self.objective_among(&[Objective::Answer, Objective::Class, Objective::Number])
     }
 
-    /// The name of the column or key of the label that nobody named.
+    /// The name of the column or key of the label, if nobody named another.
     pub(super) fn usual_label(&self) -> &'static str {
         match self.is_answer() {
             true => "answer",
@@ -333,7 +333,7 @@ impl Reading {
             .map(|(_, flag)| flag)
     }
 
-    /// The first setting of these flags, which stand between spaces.
+    /// The first of these flags whose setting is not at its default; `flags` has spaces between them.
     pub(super) fn first(&self, flags: &str) -> Option<&'static str> {
         self.flags()
             .find(|flag| flags.split(' ').any(|of| of == *flag))

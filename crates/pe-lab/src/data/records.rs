@@ -8,7 +8,7 @@ use super::error::Problem;
 use super::limits::{MAX_COLUMNS, MAX_LINE};
 use super::quote::grouped;
 
-/// So many lines tell whether blanks separate columns.
+/// The number of lines that are looked at to tell whether blanks separate columns.
 const LOOKED_AT: usize = 20;
 
 /// What separates the columns: the first of comma, tab, semicolon and bar that the first line holds; without any of them blanks, if
@@ -145,7 +145,7 @@ pub(super) fn each_record(
     Ok(())
 }
 
-/// The same of every record below the header, if there is one.
+/// Calls `each` for every record below the header, if there is one, that is not blank, with its place.
 pub(super) fn each_row(
     text: &str,
     delimiter: char,

@@ -62,8 +62,8 @@ impl Rows {
         tokens.iter().copied().chain(halves).collect()
     }
 
-    /// Takes the times away if they tell no more than the order of the tokens, or if they are to be the `order_alone`. Says
-    /// so in words.
+    /// Takes the times away if they tell no more than the order of the tokens, or if only the order is to count
+    /// (`order_alone`). Says so in words.
     pub fn settle_times(&mut self, order_alone: bool) -> Option<String> {
         let times = self.times.as_ref()?;
         let said = times
@@ -132,12 +132,12 @@ impl Tokens {
 /// One collector reads one file after the other: first the rows, then those of a test file.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
-    /// How rows are read. What is predicted is `None` there if labels say it themselves, by being numbers or not.
+    /// How rows are read. The objective is `None` there if the labels decide what is predicted, by being numbers or not.
     pub reading: Reading,
     pub labels_are: Labels,
     /// The classes of rows by their ids, where they are in a table of their own.
     pub classes: Option<ClassTable>,
-    /// The rows so far. Their words and labels have the numbers of those below.
+    /// The rows so far. Their tokens, labels and groups are indices of the strings below.
     out: Rows,
     words: Numbered,
     labels: Numbered,
@@ -145,9 +145,9 @@ pub(super) struct Collector {
     untaken: Untaken,
     /// The labels of this file that are words for a missing value.
     missing: Missing,
-    /// The rows of the files before.
+    /// The number of rows of the files that were read before.
     before: usize,
-    /// The columns that the numbers of tokens are from, where those of all files have to be the same.
+    /// The columns that the numbers of tokens come from, where they have to be the same in all files.
     columns: Option<Vec<String>>,
     /// The names of the columns that hold the tokens of the first table.
     names: Option<Vec<String>>,
@@ -177,7 +177,7 @@ impl Collector {
         }
     }
 
-    /// Takes tokens for numbers, so many of them in each.
+    /// Takes every token for `channels` numbers.
     pub fn measure(&mut self, channels: usize) {
         self.out.channels = self.out.channels.or(Some(channels));
     }
@@ -196,7 +196,7 @@ impl Collector {
     ///
     /// # Errors
     ///
-    /// [`Problem::Test`] where those of the file before are others.
+    /// [`Problem::Test`] where the columns of the file before are others.
     pub fn measure_columns(&mut self, columns: &[String]) -> Result<(), Problem> {
         self.measure(columns.len());
         match &self.columns {
@@ -212,8 +212,9 @@ impl Collector {
         }
     }
 
-    /// The columns of a table's tokens, of which these are the names: those that the first table had, by their names. Where one
-    /// table has the first columns of the other, in their order, its rows are shorter or longer and are read as they stand.
+    /// The columns with the tokens of a table that has columns of these names: those that the first table had, found by
+    /// their names. Where one table has the first columns of the other, in their order, its rows are shorter or longer
+    /// and are read as they stand.
     ///
     /// # Errors
     ///
@@ -247,7 +248,7 @@ impl Collector {
     ///
     /// # Errors
     ///
-    /// [`Problem::Test`] where those of the file before have none, or others.
+    /// [`Problem::Test`] where the series of the file before have no times, or others.
     pub fn expect_times(&mut self, times: Option<Times>) -> Result<(), Problem> {
         match self.before {
             0 => {
@@ -258,8 +259,8 @@ impl Collector {
         }
     }
 
-    /// What a token is in a file that is read now, where the cells alone would say `found`: what it is in the file before,
-    /// if there is one.
+    /// What a token is in a file that is read now, where its cells alone would say `found`: a number if it was one in the
+    /// file before, and none if it was none there.
     pub fn settle(&self, found: TokenKind) -> TokenKind {
         match (self.before, self.out.channels, found) {
             (0, ..) => found,
@@ -382,7 +383,7 @@ impl Collector {
                 shorten(&tokens.kept[..8].join(" "))
             ));
         }
-        // Numbers are short, and a token that is none is named by itself.
+        // Where tokens are numbers, lengths are only checked if one of them is no number.
         let are_words = self.out.channels.is_none() || no_number.is_some();
         let too_long = |text: &&str| are_words && text.chars().nth(MAX_CHARACTERS).is_some();
         let mut all = std::iter::once(label).chain(tokens.kept.iter().map(String::as_str));
@@ -421,7 +422,7 @@ impl Collector {
         }
         let untaken = std::mem::take(&mut self.untaken);
         if untaken.bad_count > skip_bad {
-            // Rows to train on have to be more than a few; a test and rows to predict, one.
+            // A file to train on needs at least `MIN_ROWS` rows; a test file, and rows to predict, need one.
             let least = match (self.before, self.labels_are) {
                 (0, Labels::Needed) => MIN_ROWS,
                 _ => 1,

@@ -43,7 +43,8 @@ pub struct Known {
 }
 
 impl Source {
-    /// The same with the file beside it that is its test by their names: `X_TEST` beside `X_TRAIN`, with the same end.
+    /// This source with the test file that lies beside its file, by their names: `X_TEST` beside `X_TRAIN`, with the same
+    /// end.
     /// `None` where there is none, or something else is said of the test.
     pub(super) fn with_test_beside(&self) -> Option<Self> {
         let says = self.test.is_some() || self.folds.is_some() || self.reading.no_beyond;
@@ -164,8 +165,8 @@ pub(super) fn name_of(path: &Path) -> String {
     short_enough(name)
 }
 
-/// A name that is not UTF-8 is longer in UTF-8, perhaps longer than a file system takes. The end stays, since it says
-/// what the file is.
+/// Shortens a name that is too long, as one that is not UTF-8 may be once it is written in UTF-8. The end stays, since it
+/// says what the file is.
 pub(super) fn short_enough(name: String) -> String {
     const LONGEST: usize = 255;
     if name.len() <= LONGEST {
@@ -195,7 +196,7 @@ pub fn digest(bytes: &[u8]) -> String {
     format!("{:x}", Sha256::digest(bytes))
 }
 
-/// The same of a file of any size.
+/// [`digest`] for a file of any size.
 ///
 /// # Errors
 ///

@@ -55,7 +55,8 @@ pub(super) struct Split {
     pub leaked: usize,
     /// Which rows are all trained on or all held out.
     pub together: Together,
-    /// The rows that are neither trained on nor tested: those of groups to train on that are longer than training.
+    /// The rows that are neither trained on nor tested: those of training groups that are longer than the training
+    /// lengths.
     pub left_out: usize,
 }
 
@@ -137,7 +138,7 @@ impl Split {
             }
             _ => limit(data, &together.units, &lengths),
         };
-        // Groups have rows of all lengths, so all of them are divided; of rows alone, those that training may have.
+        // With groups all rows are divided, since a group has rows of all lengths; without, those that training may have.
         let divided = limit.clone().ok().filter(|_| !has_groups);
         let (mut train, mut held_out) = divide(data, &together.units, part, divided);
         let limit = match limit {

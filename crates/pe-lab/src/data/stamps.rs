@@ -18,7 +18,7 @@ pub(super) type Stamped<'a> = (Vec<f64>, Vec<Vec<&'a str>>);
 pub(super) fn clock<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Result<Clock, Problem> {
     let (mut seen, mut first) = (Seen::default(), None);
     for (line, text) in lines {
-        // What is wrong with a line is told when it is read. All channels have the same stamps.
+        // A wrong line is reported when it is read. All channels have the same stamps, so those of the first are enough.
         let Ok((stamps, _)) = pairs(fields(text)[0]) else {
             continue;
         };

@@ -1,7 +1,7 @@
 //! A number that is asked of a whole row, in the place of a class.
 //!
 //! It is standardized with the mean and the deviation of the training. A model learns and is scored by the mean absolute
-//! error, and the floor is the error of who always says the mean of the training.
+//! error, and the floor is the error of always predicting the mean of the training.
 
 use super::error::Problem;
 use super::numbers::{beyond_f32, largest_not_held, standard};
@@ -19,7 +19,8 @@ pub(super) struct Target {
 }
 
 impl Target {
-    /// The number called `name` that is asked of these rows, of which some are trained on; `None` if classes are asked.
+    /// The number called `name` that is predicted for these rows, standardized by the rows `train`; `None` if classes are
+    /// predicted.
     ///
     /// # Errors
     ///
@@ -55,7 +56,7 @@ impl Target {
         ((value - self.mean) / self.deviation) as f32
     }
 
-    /// The mean absolute error of the mean of the training.
+    /// The mean absolute error of always predicting the mean of the training.
     pub fn floor(&self, values: impl Iterator<Item = f64>) -> f64 {
         let (mut sum, mut count) = (0.0, 0_u32);
         for value in values {

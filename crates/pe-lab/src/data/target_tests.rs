@@ -5,12 +5,12 @@ use super::{DataTask, Truth};
 use crate::data::testing::{self, Says, folded, read, source, tested, tested_on};
 use crate::task::{Measure, Sample, Task};
 
-/// What is read of a table, and what is predicted where that is said too.
+/// Settings for a table of heights: without an objective, and with one.
 const HEIGHT: &str = "label = 'height'; text = 'text'";
 const NUMBER: &str = "label = 'height'; text = 'text'; objective = 'number'";
 const CLASS: &str = "label = 'height'; text = 'text'; objective = 'class'";
 
-/// Rows of words whose number is that of the word `up` in them, and a half.
+/// Rows of six words; the label is `number` of how many of them are `up`.
 fn words(rows: usize, number: impl Fn(usize) -> String) -> String {
     let row = |row: usize| {
         let ups = row % 5;
@@ -97,7 +97,7 @@ fn a_label_that_is_no_number_is_named_with_its_line() {
     ] {
         of(bad).unwrap_err().says(said);
     }
-    // It is in training or in the test: either way no model can say it, and it is the one that is named.
+    // A number that is too large may be in training or in the test. In both cases the error names it.
     for far in ["1e300", "-1e308"] {
         let said = format!("the number `{far}` is too large for f32, … which ends at 3.4e38");
         of(far).unwrap_err().says(&said);

@@ -32,7 +32,8 @@ pub struct DataTask {
     pub(super) spec: DataSpec,
     pub(super) source: Source,
     pub(super) description: Vec<String>,
-    /// What was read that the fewest may read: the file itself, or images of a folder and the folders that they are in.
+    /// The files and folders that were read and that the fewest may read: the file itself, or images of a folder and the
+    /// folders that they are in.
     pub(super) private: Vec<PathBuf>,
     /// What a study keeps in the place of a copy, where the data is a folder of texts: the rows, and those to test on.
     pub(super) packed: Vec<Vec<u8>>,
@@ -91,7 +92,8 @@ impl DataTask {
         &self.source
     }
 
-    /// Of what was read, the files and folders that the fewest may read: nobody else is to read what is made of it.
+    /// The files and folders that were read and that the fewest may read: nobody else is to read what is made of the
+    /// data.
     pub fn private(&self) -> &[PathBuf] {
         &self.private
     }
@@ -125,14 +127,14 @@ impl DataTask {
         }
     }
 
-    /// Refuses a test whose floor is as good as a score can be: nothing could be told of a scheme.
+    /// Refuses a test whose floor is as good as a score can be: it could not tell schemes apart.
     pub(super) fn check_floors(&self) -> Result<(), Problem> {
         for task in self.tasks() {
             for length in task.test_lengths() {
                 let floor = task.floor(length);
                 let can_be_beaten = match task.measure() {
                     Measure::Accuracy | Measure::ExactMatch | Measure::Given => floor < 1.0,
-                    // Where one token is all there is, a little is left: every token that could be is counted once more.
+                    // Even if all tokens are the same, the floor is above 0: every possible token is counted once more.
                     Measure::Bits { .. } => floor > 1e-3,
                     Measure::Error { .. } => floor > 0.0,
                 };
@@ -184,7 +186,7 @@ impl DataTask {
         }
     }
 
-    /// The same of the file of rows to test on.
+    /// [`packed`](Self::packed) for the file of rows to test on.
     pub fn packed_test(&self) -> Option<&[u8]> {
         self.packed.get(1).map(Vec::as_slice)
     }

@@ -35,14 +35,14 @@ pub fn source(folder: &Path, name: &str, content: impl AsRef<[u8]>, text: &str) 
     }
 }
 
-/// The task of a file of this name and content, read with these [`settings`], or what is wrong with it.
-/// The file is gone then.
+/// The task of a file of this name and content, read with these [`settings`], or what is wrong with it. The file is
+/// deleted afterwards.
 pub fn read(name: &str, content: impl AsRef<[u8]>, text: &str) -> Result<DataTask, DataError> {
     let folder = tempfile::tempdir().unwrap();
     load(&file(folder.path(), name, content), text)
 }
 
-/// The same of a file or folder that is there.
+/// [`read`] for a file or folder that exists.
 pub fn load(file: &Path, text: &str) -> Result<DataTask, DataError> {
     DataTask::read(&Source {
         reading: settings(text),
@@ -50,7 +50,7 @@ pub fn load(file: &Path, text: &str) -> Result<DataTask, DataError> {
     })
 }
 
-/// The same of a file whose rows are divided into so many folds.
+/// [`read`] for a file whose rows are divided into so many folds.
 pub fn folded(
     name: &str,
     content: impl AsRef<[u8]>,
@@ -64,7 +64,7 @@ pub fn folded(
     })
 }
 
-/// The same of a file that is tested on another one, each with its name and content.
+/// [`read`] for a file that is tested on another one, each with its name and content.
 pub fn tested_on(
     (name, content): (&str, impl AsRef<[u8]>),
     (other, test): (&str, impl AsRef<[u8]>),

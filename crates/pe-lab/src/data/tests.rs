@@ -207,7 +207,7 @@ fn an_empty_cell_is_a_token_of_its_own_and_shifts_nothing() {
     // The two rows differ in the numbers that a model reads, too.
     let row = |words: [&str; 3]| tasks_of_rows(&data)[0].encode(&words).unwrap();
     assert_ne!(row(["1", "", "2"]), row(["", "1", "2"]));
-    // A file that says so with words in one column has no cells to lose.
+    // The columns may have other names.
     let words = text.replacen("t1,t2,t3,label", "a,b,c,label", 1);
     good("a.csv", words);
 }

@@ -187,20 +187,20 @@ fn to_train(characters: usize) -> usize {
 
 /// The characters of a text as numbers.
 pub(super) struct Characters {
-    /// Those in the vocabulary, by their numbers. After them comes the unknown one.
+    /// The characters in the vocabulary, in the order of their numbers. The number after them is for unknown characters.
     pub known: Vec<char>,
     /// All characters of the text.
     pub numbers: Vec<u16>,
-    /// How many different ones the training has.
+    /// The number of different characters in training.
     found: usize,
-    /// The share of those held out that are unknown.
+    /// The share of the held-out characters that are unknown.
     unknown: f64,
 }
 
 impl Characters {
     /// # Errors
     ///
-    /// [`Problem::Other`] if most of those held out are not in training.
+    /// [`Problem::Other`] if most of the held-out characters are not in training.
     pub fn of(text: &str) -> Result<Self, Problem> {
         let train = to_train(text.chars().count());
         let alphabet = alphabet(text.chars().take(train));

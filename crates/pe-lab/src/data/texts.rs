@@ -90,8 +90,8 @@ pub(super) fn read(source: &Source) -> Result<DataTask, Problem> {
     })
 }
 
-/// The rows of all parts, how many of them are of the first, and what is said of them. `bad` of the rows that may be left out
-/// were left out before.
+/// The rows of all parts, how many of them are of the first part, and what is said of them. `bad` files were left out
+/// already, and count among the rows that may be left out.
 fn rows_of_parts(
     parts: &[Part],
     reading: &Reading,

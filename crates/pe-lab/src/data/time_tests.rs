@@ -31,7 +31,7 @@ fn visits(series: std::ops::Range<usize>) -> String {
     text
 }
 
-/// The same as lines of a `.ts` file.
+/// These series as lines of a `.ts` file.
 fn stamped(series: std::ops::Range<usize>) -> String {
     let mut text =
         String::from("@timeStamps true\n@univariate true\n@classLabel true ill well\n@data\n");
@@ -65,7 +65,7 @@ fn uneven_times_of_both_forms_are_positions() {
         (&of_stamps, "the time stamps"),
     ] {
         assert!(data.task().has_times());
-        // Steps of 1 and of 3 to 4; of 3 to 5 steps of a series, those at 0, 2 and 4 are short in one class.
+        // Steps are 1, or 3 to 4. A series has 3 to 5 of them; in one class those at 0, 2 and 4 are the short ones.
         data.says(&format!(
             "positions are {name}, from the start of each series, in units of the middle one of their steps in training; \
              schemes that take whole numbers alone get 0, 1, 2, …"
@@ -178,7 +178,7 @@ fn others_are_predicted_in_the_unit_of_the_study() {
     let folder = tempfile::tempdir().unwrap();
     let of = source(folder.path(), "a.csv", visits(0..60), BY_PATIENT);
     let data = DataTask::read(&of).unwrap();
-    // Equal steps, which are no unit of their own, and one step alone.
+    // A series of equal steps, which are counted in the unit of the study, and a series of one row.
     let new = "patient,day,x\nn,0,0.5\nn,6,1.5\nn,12,2.5\none,99,0.5\n";
     let new = file(folder.path(), "new.csv", new);
     let new = data.to_predict(NAME, &new).unwrap().samples;

@@ -39,7 +39,7 @@ pub(super) fn steps_of<'a>(rows: impl Iterator<Item = &'a [f64]>) -> Vec<f64> {
     steps
 }
 
-/// The middle one of steps that are sorted, in units of which times become positions. 1 if there are none.
+/// The middle one of sorted steps: the unit in which times become positions. 1 if there are no steps.
 pub(super) fn middle(steps: &[f64]) -> f64 {
     steps.get(steps.len() / 2).copied().unwrap_or(1.0)
 }
@@ -127,7 +127,7 @@ impl Times {
         self.since.iter().map(Vec::as_slice)
     }
 
-    /// What to say in the place of times that tell no more than the order, if these do not: all their steps are equal.
+    /// What to say in the place of these times if they tell no more than the order, as all their steps are equal.
     pub fn said_if_equal(&self) -> Option<String> {
         let named = &self.named;
         match self.steps {
@@ -140,7 +140,7 @@ impl Times {
         }
     }
 
-    /// What is said of these times where nothing is made of them but the order.
+    /// What is said of these times where only their order is used.
     pub fn said_of_order(&self) -> String {
         format!(
             "the steps of {} differ; they say the order alone, as in the study, and each counts as one step",
@@ -158,7 +158,7 @@ impl Times {
         )
     }
 
-    /// Checks that the times of a file after this one are such times too.
+    /// Checks that the times of a file that is read after this one are of the same kind.
     ///
     /// # Errors
     ///
@@ -191,14 +191,14 @@ fn is_step(found: f64, step: f64, times: &[f64]) -> bool {
 /// How the times of whole series become positions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Unit {
-    /// So much time is 1: the middle one of the steps of the training.
+    /// The time that counts as 1: the middle one of the steps of the training.
     step: f64,
     /// Whether times are dates, and `step` is in days.
     dates: bool,
 }
 
 impl Unit {
-    /// That of these rows to train on.
+    /// The unit of these rows to train on.
     pub fn of(times: &Times, train: &[usize]) -> Result<Self, Problem> {
         let unit = Self {
             step: middle(&steps_of(train.iter().map(|row| times.row(*row)))),

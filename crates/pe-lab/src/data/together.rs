@@ -1,5 +1,5 @@
 //! Which rows stay together: those of equal tokens at equal times, and those of one group where a person names a column of groups.
-//! Of images, those with the same pixels.
+//! In the same way, images with the same pixels stay together.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -13,7 +13,7 @@ use super::rows::Rows;
 pub(super) struct Unit {
     /// The label of the first row; of a group, that of most of its rows.
     pub label: usize,
-    /// The tokens of its longest row; 0 of images.
+    /// The tokens of its longest row; 0 for images.
     pub length: usize,
     /// The rows, in the order of the file.
     pub rows: Vec<usize>,
@@ -45,7 +45,8 @@ impl Together {
         together
     }
 
-    /// The same of whatever is equal or not, with the label of each and its group, if they have groups.
+    /// The units of rows or images that are told apart by `all`, with the label of each and its group, if they have
+    /// groups.
     pub fn equal<T: Eq + Hash>(
         all: impl Iterator<Item = T>,
         labels: &[usize],
@@ -112,8 +113,8 @@ impl Together {
         }
     }
 
-    /// What is to be said of what is equal, and of `leaked` of the test that is also in training. `words` say what occurs again, what
-    /// is equal, what of the test is known, and what has several labels.
+    /// Notes on rows that repeat earlier ones, on `leaked` rows of the test that are also in training, and on equal rows
+    /// with several labels. The four phrases name these in the words for rows or for images.
     pub fn notes(&self, leaked: usize, [again, equal, known, labelled]: [&str; 4]) -> Vec<String> {
         let all_apart = match leaked {
             0 => format!("; {equal} are all in training or all in the test"),
@@ -157,7 +158,7 @@ impl Union {
     fn root(&mut self, of: usize) -> usize {
         let mut at = of;
         while self.0[at] != at {
-            // Halves the way for the next time.
+            // Path halving: shortens the way for the next search.
             self.0[at] = self.0[self.0[at]];
             at = self.0[at];
         }

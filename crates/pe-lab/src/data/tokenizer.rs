@@ -35,7 +35,7 @@ impl Tokenizer {
                 path.display()
             ))
         })?;
-        // What is set for batches of a model would cut the text.
+        // What a file sets for batches of a model, truncation and padding, would change the text.
         inner
             .with_truncation(None)
             .map_err(|error| Problem::Other(error.to_string()))?;

@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(rows, without);
         for (from, to, times) in [
             ("(10,", "(11,", [&[0.0, 1.0, 3.0][..], &[0.0, 1.0]]),
-            // Even in each series, and not in both.
+            // Steps that are equal within each series, and differ between the two.
             ("(1,", "(2,", [&[0.0, 1.0, 2.0], &[0.0, 2.0]]),
         ] {
             let (note, rows) = settled(&stamped.replace(from, to));

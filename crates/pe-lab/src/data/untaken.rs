@@ -1,4 +1,4 @@
-//! What of the rows of a file was not taken as it stands.
+//! Which rows of a file could not be used, or were changed.
 
 use super::error::{BadLine, Problem, SHOWN};
 use super::quote::{counted, grouped};
@@ -29,7 +29,7 @@ impl Untaken {
         }
     }
 
-    /// That lines cannot be used. `can_skip` says whether they could be left out.
+    /// The problem that lines cannot be used. `can_skip` says whether they could be left out.
     pub fn problem(self, can_skip: bool) -> Problem {
         Problem::Lines {
             count: self.bad_count,
@@ -38,7 +38,7 @@ impl Untaken {
         }
     }
 
-    /// All of that in words.
+    /// All of these rows in words.
     pub fn describe(&self, reading: &Reading, are_numbers: bool) -> Vec<String> {
         let rows = |count| counted(count, "row");
         let mut notes = Vec::new();

@@ -30,7 +30,7 @@ impl Format {
             Some("png") => Ok(Self::Png),
             Some("pdf") => match pdf::IN_BUILD {
                 true => Ok(Self::Pdf),
-                // The error of every picture as PDF.
+                // Returns the error that every picture as PDF has in this build.
                 false => pdf::render("").map(|_| Self::Pdf),
             },
             _ => Err(LabError::Usage(format!(

@@ -8,8 +8,8 @@ use crate::ask::Scheme;
 const DASHES: [Option<(i32, i32)>; 4] = [None, Some((9, 4)), Some((2, 3)), Some((14, 3))];
 
 /// How a scheme looks. A scheme that the laboratory lists looks the same on every chart, whatever it is compared with.
-/// Another, such as one with settings, takes the first colour that its study has not used, and of colours that are
-/// all used one with other dashes.
+/// Another, such as one with settings, takes the first colour that its study has not used. Where all colours are used, it
+/// takes one again, with other dashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look(usize);
 
@@ -84,7 +84,7 @@ mod tests {
         }
     }
 
-    /// With these settings `rotary` had the green of `xpos`.
+    /// The listed schemes `rotary` and `xpos` keep their colours, and a scheme with settings takes another one.
     #[test]
     fn a_scheme_with_settings_takes_a_colour_that_its_study_has_not_used() {
         let names = ["rotary", "rotary(base=500000)", "xpos", "rotary(share=0.5)"];

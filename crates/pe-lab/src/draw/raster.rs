@@ -18,7 +18,7 @@ pub struct Fit {
     pub cells: usize,
     /// The number of cells that share a pixel.
     pub per_pixel: usize,
-    /// The width of each in pixels.
+    /// How many pixels wide a cell or a mean of cells is drawn.
     pub enlarged: usize,
 }
 
@@ -32,7 +32,7 @@ impl Fit {
         }
     }
 
-    /// The number of means: of pixels before they are enlarged.
+    /// The number of pixels before they are enlarged, each the mean of its cells.
     pub fn pixels(self) -> usize {
         self.cells.div_ceil(self.per_pixel)
     }

@@ -60,7 +60,7 @@ pub struct Rotation {
     pub scaling: Option<RopeScaling>,
     /// What queries and keys are both multiplied by.
     pub attention_factor: f64,
-    /// Where the numbers come from by which tokens are rotated: "row", "patch" or "centre".
+    /// Where the position by which a token is rotated comes from: "row", "patch" or "centre".
     pub places: &'static str,
     /// The length of the input that `wavelengths` are for: the context, or a longer one where the frequencies change only
     /// beyond it.
@@ -68,7 +68,7 @@ pub struct Rotation {
     /// The wavelength of each pair in tokens; `None` where a pair does not turn. For patches those of the first
     /// coordinate.
     pub wavelengths: Vec<Option<f64>>,
-    /// The same for an input of one token, where the frequencies depend on the length of the input.
+    /// The wavelengths for an input of one token, where the frequencies depend on the length of the input.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wavelengths_of_short_inputs: Option<Vec<Option<f64>>>,
     /// The pairs that make less than one turn in the length of training, without the scaling.
@@ -178,8 +178,8 @@ fn wavelengths(frequencies: &[f64]) -> Vec<Option<f64>> {
     frequencies.iter().map(of).collect()
 }
 
-/// The context, or the length where frequencies that follow the length have changed, if that is more: dynamic scaling only
-/// does something beyond the length of training, up to its factor times that.
+/// The context, or, if it is more, the length at which frequencies that depend on the length have changed: dynamic
+/// scaling only does something beyond the length of training, and is taken at `factor` times that length.
 fn longest(scaling: Option<&RopeScaling>, context: usize) -> usize {
     let changed = match scaling {
         Some(RopeScaling::Dynamic(dynamic)) => {

@@ -101,13 +101,13 @@ impl Inspection {
         Ok(inspection)
     }
 
-    /// The same of the text of a file.
+    /// Reads the text of a `config.json`, as one of the model type `like` where that is given.
     fn of_file(text: &str, like: Option<&str>) -> Result<Self, LabError> {
         let config = HfConfig::from_json(text)?;
         let Some(like) = like else {
             return Self::of(&config).map_err(|error| match error {
                 LabError::Position(PositionError::UnknownName { name, .. }) => {
-                    // The error of these names those that `like` takes, and no other.
+                    // The error of `like` lists the types that `--like` takes, and no other.
                     let error = config.like(&name).err().map(|error| error.to_string());
                     let error = error.unwrap_or_else(|| format!("{name} is not read here"));
                     LabError::Usage(format!(
@@ -143,7 +143,7 @@ impl Inspection {
                 parts,
                 ..inspection
             }),
-            // A file of two sides has nothing beside them.
+            // A file with an encoder and a decoder has no part about text beside them.
             Err(_) if parts.iter().any(|part| part.inspection.is_some()) => Ok(Self {
                 parts,
                 ..Self::named(config)
@@ -167,7 +167,7 @@ impl Inspection {
                 ..Self::named(config)
             });
         }
-        // So that biases that are not read are not passed over.
+        // Refuses biases that are not read, which would otherwise be ignored.
         config.alibi()?;
         let context = config.context()?;
         let layers = config.layers()?;

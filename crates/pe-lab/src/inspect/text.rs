@@ -113,7 +113,7 @@ impl fmt::Display for Group {
     }
 }
 
-/// By what the patches of images and video turn.
+/// The coordinates by which patches of images and video are rotated, in words.
 fn patches(rotation: &Rotation) -> &'static str {
     let axes = rotation.axes.as_ref().map_or(&[][..], Axes::axes);
     match (rotation.places, axes) {
@@ -190,7 +190,7 @@ impl fmt::Display for Rotation {
 }
 
 impl Rotation {
-    /// By what pairs turn, and how fast.
+    /// By which coordinates pairs are rotated, and how fast.
     fn fmt_turns(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.places != "row" {
             entry(f, "coordinates", patches(self))?;
@@ -256,7 +256,7 @@ fn entry(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
     writeln!(f, "  {name:<12} {text}")
 }
 
-/// The same of a long text, in several lines.
+/// [`entry`] for a long text, in several lines.
 fn entries(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
     let names = [name].into_iter().chain(iter::repeat(""));
     let mut lines = names.zip(wrapped(text, 64));

@@ -24,7 +24,7 @@ pub struct Weights {
     pub findings: Vec<String>,
 }
 
-/// Where a projection of queries has its name from.
+/// Whose naming the weights of a query projection follow.
 #[derive(Clone, Copy)]
 enum Source {
     Transformers,
@@ -51,7 +51,7 @@ const NAMES: [(&str, Source); 13] = [
 ];
 
 impl Weights {
-    /// Reads the header of a safetensors file of a model whose layers rotate so; the weights themselves are not read.
+    /// Reads the header of a safetensors file of a model with this rotation; the weights themselves are not read.
     ///
     /// # Errors
     ///

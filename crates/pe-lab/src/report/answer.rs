@@ -20,7 +20,7 @@ pub enum Answer {
         seeds: usize,
         /// The fewest that can prove anything.
         fewest: usize,
-        /// As many show a clear difference.
+        /// The number of seeds that shows a clear difference.
         enough: usize,
         /// The scheme with the highest mean, if it has learned anything and no other has the same.
         highest: Option<(String, Achieved)>,
@@ -48,7 +48,7 @@ pub struct Positions {
     pub without: Achieved,
     /// The score of the leader.
     pub with: Achieved,
-    /// Where the two are level: the tasks that no scheme has learned, of which that says nothing.
+    /// Where the two are level: the tasks that no scheme has learned, which say nothing about the need of positions.
     pub unlearned: Vec<String>,
 }
 
@@ -79,7 +79,7 @@ pub struct Standing {
 pub enum Top {
     /// No scheme got above the floor.
     Floor,
-    /// Too little was learned to name one: the highest score.
+    /// Too little was learned to name a best scheme. The number is the highest score.
     Unlearned(f64),
     Best(String),
     /// Several are level, or have the same score in every run, and all others are below them.
@@ -97,7 +97,7 @@ pub enum Top {
         open: Vec<String>,
         /// Those that are proven below the leader.
         below: Vec<String>,
-        /// Why that of them is undecided whose mean is furthest below the leader's.
+        /// Why the pair with the leader is undecided for that one of these whose mean is furthest below the leader's.
         why: Reason,
     },
 }
@@ -112,7 +112,7 @@ pub enum Achieved {
     Loss(f64, String),
     /// The mean over tasks of the normalized scores: 0 takes no skill, 1 is perfect.
     Score(f64),
-    /// A score that was computed elsewhere, of which it is not known what takes no skill.
+    /// A score that was computed elsewhere, whose floor is not known.
     Given(f64),
 }
 

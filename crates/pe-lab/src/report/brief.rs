@@ -9,8 +9,7 @@ use super::verdict;
 /// The table names this many schemes and counts the rest.
 const NAMED: usize = 8;
 
-/// Renders the answer, a table of the schemes, and as much of what a person is to know beside it as fits into so many
-/// lines.
+/// Renders the answer, a table of the schemes, and as many of the cautions as fit into so many lines.
 pub fn render(summary: &Summary, lines: usize) -> String {
     let answer = summary.verdict.first().map_or("", String::as_str);
     let mut out = wrapped(&format!("{answer}\n"));
@@ -42,7 +41,7 @@ fn table(summary: &Summary) -> String {
         true => Part::names(summary.resolutions()),
         false => ["score", ""],
     };
-    // Of one task, its own score too, if that is another number.
+    // With one task, its score before normalization too, if there is a floor to normalize by.
     let only = match &summary.tasks[..] {
         [only] if has_floor => Some(only),
         _ => None,
@@ -110,7 +109,7 @@ mod tests {
             assert!(shown.contains("--details"), "{shown}");
         }
         let shown = render(&wide.judged(), 24);
-        // What failed is said, as it fits.
+        // The sentence about failed trainings fits, and is shown.
         shown.says_all(&["and 6 more", "- 14 of 42 trainings failed"]);
     }
 }

@@ -25,7 +25,7 @@ impl<'a, T> Columns<'a, T> {
         });
     }
 
-    /// What stands in the column that was added last in the row of the floor.
+    /// Sets the cell of the floor's row in the column that was added last.
     pub fn at_floor(&mut self, text: impl Into<String>) {
         if let Some(last) = self.0.last_mut() {
             last.floor = text.into();
@@ -47,7 +47,7 @@ impl<'a, T> Columns<'a, T> {
         self.0.iter().map(|of| of.floor.clone()).collect()
     }
 
-    /// The names of the columns, and a row for each of these.
+    /// The names of the columns, and a row for each of these values.
     pub fn rows<'r>(&self, all: impl IntoIterator<Item = &'r T>) -> Vec<Vec<String>>
     where
         T: 'r,

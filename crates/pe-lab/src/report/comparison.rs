@@ -19,7 +19,7 @@ impl Part {
     /// Both, in the order of a report.
     pub const ALL: [Part; 2] = [Part::Inside, Part::Beyond];
 
-    /// The names of both in a table, beside lengths or beside resolutions of images.
+    /// The names of both parts in a table: of lengths, or of resolutions of images.
     pub fn names(resolutions: bool) -> [&'static str; 2] {
         match resolutions {
             true => ["trained size", "other sizes"],
@@ -27,7 +27,7 @@ impl Part {
         }
     }
 
-    /// Where it is, in words: beside lengths, or beside resolutions of images.
+    /// The part in words: of lengths, or of resolutions of images.
     pub fn in_words(self, resolutions: bool) -> &'static str {
         match (self, resolutions) {
             (Self::Inside, false) => "at the training lengths",
@@ -52,7 +52,7 @@ pub struct Headline {
     pub best: bool,
     /// Whether the top is known: the first is best, or the others are proven below it or level with it.
     pub decided: bool,
-    /// The comparison without one of the tasks, for each of three or more.
+    /// The comparison without one of the tasks, for each task if there are three or more.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
 }
@@ -69,8 +69,8 @@ pub struct LeftOut {
     pub best: bool,
 }
 
-/// What is said of a finding: in the table of pairs, and before the names of those to which it applies. Each test has
-/// a word of its own.
+/// What is said of a finding: in the table of pairs, and before the names of the schemes to which it applies. Each test
+/// has a word of its own.
 pub const FINDINGS: [(Finding, &str, &str); 6] = [
     (Finding::Proven, "proven", "Proven below it"),
     (Finding::Best, "best", "Not proven below it as single pairs"),
@@ -102,10 +102,10 @@ pub struct Comparison {
     pub p_level: Option<f64>,
     /// What that shows.
     pub finding: Finding,
-    /// Why it shows no more, if it is undecided or has too few seeds.
+    /// Why nothing more is established, if the pair is undecided or has too few seeds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<Reason>,
-    /// Whether other test rows would say the same. For a person's own data, and pairs with the leader.
+    /// Whether other test rows would say the same. Only for a person's own data, and for pairs with the leader.
     pub other_rows: Option<OtherRows>,
 }
 
@@ -113,15 +113,15 @@ pub struct Comparison {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// The one with fewer seeds has so many, which prove nothing.
+    /// The scheme with fewer seeds has so many, which prove nothing.
     FewSeeds(usize),
     /// No run of either varies, and so few seeds may be alike by chance.
     Alike,
-    /// The scores of this one of the two lie from the one to the other.
+    /// The scores of this scheme of the two range from the first number to the second.
     Spread(String, f64, f64),
-    /// Their runs hardly vary, but the scores of this other scheme lie from the one to the other.
+    /// The runs of the two hardly vary, but the scores of this other scheme range from the first number to the second.
     Others(String, f64, f64),
-    /// Among so many pairs, one as far apart may be chance.
+    /// Among so many pairs, a difference as large as this may be chance.
     ManyPairs(usize),
 }
 
@@ -151,7 +151,7 @@ impl Reason {
 }
 
 impl Comparison {
-    /// A pair of the schemes with these names and these scores at their seeds, one of so many pairs.
+    /// A pair of the schemes with these names and these scores at their seeds; `pairs` are compared in all.
     pub fn of(
         (part, bounds): (Part, Bounds),
         (names, seeds): (&[&str], &[Vec<f64>]),

@@ -1,4 +1,4 @@
-//! What the report says of costs, and which schemes nothing beats for less.
+//! What the report says of costs, and which schemes are on the Pareto front of score and time.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use super::summary::SchemeOverall;
 use super::words::{fixed, spoken};
 use crate::run::{Costs, Machine};
 
-/// Times that differ by less than this share count as equal: a measurement again would change them as much.
+/// Times that differ by less than this share count as equal: measuring them again changes them as much.
 const SAME: f64 = 0.05;
 
 /// What the schemes cost, where it was measured.
@@ -27,7 +27,7 @@ pub struct CostSummary {
     pub decodes: bool,
     /// Every scheme at every length.
     pub rows: Vec<CostRow>,
-    /// The schemes that nothing beats for less, inside and beyond.
+    /// The Pareto fronts of score and time, inside and beyond the training lengths.
     pub fronts: Vec<Front>,
 }
 
@@ -148,8 +148,8 @@ impl CostSummary {
     }
 }
 
-/// The points with the cheapest first, and which of them no other beats: by a higher score in no more time, or by
-/// the same in less.
+/// The points with the cheapest first, and which of them no other beats: by a higher score in no more time, or by the
+/// same score in less time.
 fn front(mut points: Vec<(String, f64, f64)>) -> Vec<FrontPoint> {
     points.sort_by(|a, b| a.1.total_cmp(&b.1));
     let beaten = |(_, ms, score): &(String, f64, f64)| {
@@ -185,7 +185,7 @@ mod tests {
         let front = front(points.to_vec());
         let on_front = front.iter().filter(|point| point.on_front);
         let on_front: Vec<&str> = on_front.map(|point| point.scheme.as_str()).collect();
-        // `none` is faster than `cheap` by less than a measurement tells; `worse` than `slow` too.
+        // `none` is faster than `cheap` by less than measurements differ, and so is `worse` than `slow`.
         assert_eq!(on_front, ["cheap", "slow"]);
     }
 }

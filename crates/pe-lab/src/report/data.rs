@@ -259,7 +259,7 @@ impl<'a> Data<'a> {
             .filter_map(|run| Some((run.seed, run.outcome.ok()?)))
     }
 
-    /// [`measured`](Self::measured) of trainings that were run here. Of scores that were computed elsewhere there are none.
+    /// [`measured`](Self::measured) of trainings that were run here. It is empty for scores that were computed elsewhere.
     pub fn trained<'b>(
         &'b self,
         task: &'b str,
@@ -270,13 +270,13 @@ impl<'a> Data<'a> {
     }
 }
 
-/// What a person's data are called: the name of their file, and of a folder of images, which is kept in one file of the
-/// ending `images`, that of the folder.
+/// The title of a person's data: the name of their file. A folder of images is kept in one file of the ending `images`;
+/// its title is the name of the folder.
 pub fn file_title(data: &DataSpec) -> &str {
     data.file.strip_suffix(".images").unwrap_or(&data.file)
 }
 
-/// What is tested, of a person's data: the file of `--test`, if there is one.
+/// The file with the test rows of a person's data: that of `--test`, if there is one.
 pub fn tested_file(data: &DataSpec) -> &str {
     data.test
         .as_ref()

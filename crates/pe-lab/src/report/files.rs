@@ -96,7 +96,7 @@ fn of_length<'a>(
         position_parameters: Some(measures.position_parameters),
         ms_per_step: Some(measures.timing.ms_per_step),
         tokens_per_second: Some(measures.timing.tokens_per_second),
-        // Those of the training that was tested, of a trial that went on until it had converged.
+        // Of a trial that went on until it had converged, the steps of the training that was tested.
         steps: match result.spec.auto_from {
             None => result.spec.steps,
             Some(_) => measures.steps(),

@@ -74,7 +74,7 @@ impl LanguageSummary {
         found.map(Self::with_intervals)
     }
 
-    /// These lengths with the intervals of their means: those of one length share the dispersion of all runs.
+    /// This summary with the intervals of its means: the intervals at one length share the dispersion of all runs.
     fn with_intervals(mut self) -> Self {
         for nth in 0..self.lengths.len() {
             set_intervals(
@@ -115,7 +115,7 @@ mod tests {
     use crate::learn::{LanguageScores, LengthScore, PositionScore, Scaled, Sliding, Written};
     use crate::task::Score;
 
-    /// The scores at two lengths of a model that needs so many bits.
+    /// The scores at two lengths of a model that needs these numbers of bits.
     fn scores(inside: f64, beyond: f64) -> Vec<LengthScore> {
         let by_position = |length, bits: f64| {
             let at = |position: usize| PositionScore {

@@ -7,7 +7,7 @@
 //! | `comparison` | two schemes compared, by name |
 //! | `summary/` | every number of the report |
 //! | `language` | what is measured of language models, and what they write |
-//! | `costs` | what the schemes cost, and which of them nothing beats for less |
+//! | `costs` | what the schemes cost, and which are on the Pareto front of score and time |
 //! | `answer`, `sentences` | the answer, as values and in plain words |
 //! | `verdict/`, `trainings` | the sentences about the numbers |
 //! | `results` | scores of trainings that were run elsewhere, which get the same report |
@@ -148,8 +148,8 @@ impl<'a> Report<'a> {
         serde_json::to_string_pretty(&self.summary).map_err(LabError::content(file))
     }
 
-    /// Writes every file of the report into a folder, such as the study's own, and returns their paths, the
-    /// page first. Pictures that are files have `titles` or not; `for_paper` adds what a paper takes.
+    /// Writes every file of the report into a folder, such as the study's own, and returns their paths, the page first.
+    /// `titles` says whether pictures that are files have titles; `for_paper` adds the files for a paper.
     ///
     /// # Errors
     ///

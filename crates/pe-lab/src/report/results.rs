@@ -42,7 +42,8 @@ pub struct ResultsFile {
     pub unread: Vec<String>,
     /// The number of rows that were left out, since their column `failure` is filled.
     pub failed: usize,
-    /// The number of rows that were left out, since they are of a scaling that was on in the test only: no trainings of their own.
+    /// The number of rows that were left out, since they have a scaling that was on in the test only: they are no
+    /// trainings of their own.
     pub test_only: usize,
 }
 
@@ -231,7 +232,7 @@ fn lines(text: &str) -> Result<Rows, String> {
 
 /// Where the columns are.
 struct Columns {
-    /// Those of [`NEEDED`].
+    /// The columns of [`NEEDED`].
     needed: [usize; 4],
     length: Option<usize>,
     part: Option<usize>,
@@ -241,7 +242,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// The columns of these names, and the names of those that are not read.
+    /// Finds the columns by these names, and returns them with the names that are not read.
     fn of(names: &[String], decimal_commas: bool) -> Result<(Self, Vec<String>), String> {
         let known = NEEDED.into_iter().chain(["length", "part", "failure"]);
         let known = known.chain(OF_STUDY.map(|(_, other)| other));
@@ -316,7 +317,7 @@ impl Columns {
     }
 }
 
-/// The line of a record, whose position may be that of empty lines before it.
+/// The line on which a record begins. The position of the record may be that of empty lines before it.
 fn line_of(text: &str, at: &csv::Position) -> u64 {
     let rest = text
         .as_bytes()
@@ -362,7 +363,8 @@ fn a_score(text: &str, decimal_commas: bool) -> Result<f64, String> {
     }
 }
 
-/// Whether every score is there once, lengths are there or not for all scores of a task, and each length lies in one part.
+/// Checks that no score is there twice, that all scores of a task have a length or none has, and that each length lies in
+/// one part.
 fn check_places(lines: &[Line]) -> Result<(), String> {
     let mut scores = BTreeMap::new();
     let mut tasks: BTreeMap<&str, &Line> = BTreeMap::new();

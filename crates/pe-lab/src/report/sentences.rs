@@ -72,7 +72,7 @@ pub fn answer(answer: &Answer, about: &Summary) -> String {
     }
 }
 
-/// What is highest, in one sentence where it is the same inside and beyond the lengths of the training.
+/// Which scheme is highest, in one sentence where it is the same inside and beyond the lengths of the training.
 fn of_parts(parts: &[Standing], about: &Summary) -> Vec<String> {
     match parts {
         [one, other] if one.top == other.top && about.has_two_parts() => {
@@ -209,7 +209,7 @@ fn percent(share: f64) -> String {
     format!("{} %", fixed(100.0 * share, 0))
 }
 
-/// The name of a scheme as a person says it. The two of the question have the words of the question.
+/// The name of a scheme in plain words, where there are such words for it.
 fn plain(scheme: &str) -> String {
     match scheme {
         "sinusoidal" => "fixed (`sinusoidal`)".into(),

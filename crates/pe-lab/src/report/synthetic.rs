@@ -84,7 +84,7 @@ impl Synthetic {
                 })
                 .collect(),
         });
-        // The losses at so many of 1500 steps, of which it takes so many to fall to a part.
+        // `count` losses over 1500 steps. The part above 0.1 falls by a factor of e in every `to_a_part` of them.
         let falling = |count: usize, to_a_part: f64| {
             let loss = |i: usize| 0.1 + 2.0 * (-(i as f64) / to_a_part).exp();
             let points = (1..=count).map(|i| CurvePoint::from((i * (1500 / count), loss(i))));
@@ -132,7 +132,7 @@ impl Synthetic {
         self.run((task, scheme, seed)).unwrap().as_mut().unwrap()
     }
 
-    /// Changes the measures of every run, which come with its scheme and its seed.
+    /// Calls `change` with the scheme, the seed and the measures of every run.
     pub fn change(mut self, mut change: impl FnMut(&str, u64, &mut Measures)) -> Self {
         for (_, scheme, seed, measures) in &mut self.runs {
             change(scheme, *seed, measures.as_mut().unwrap());
@@ -154,7 +154,7 @@ impl Synthetic {
         page(&self.data(), &self.judged(), &encodings)
     }
 
-    /// Lets a run fail, whatever it had.
+    /// Lets a run fail, whatever scores it had.
     pub fn fail(mut self, task: &str, scheme: &str, seed: u64, reason: &str) -> Self {
         let failed = Err(reason.to_string());
         match self.run((task, scheme, seed)) {
@@ -219,7 +219,7 @@ impl Synthetic {
     }
 }
 
-/// A file of a person's.
+/// The spec of a file of a person's own data.
 pub fn file(name: &str) -> FileSpec {
     FileSpec {
         file: name.into(),

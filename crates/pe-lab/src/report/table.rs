@@ -100,7 +100,8 @@ fn render_task(task: &TaskSummary) -> String {
     out
 }
 
-/// The columns of a task: of each part the mean, that of every seed, the normalized mean if there is a floor, and its interval.
+/// The columns of a task: for each part the mean, the score of every seed, the normalized mean if there is a floor, and
+/// its interval.
 fn columns<'a>(task: &TaskSummary, leaders: &'a [&str]) -> Columns<'a, SchemeSummary> {
     let mut columns = Columns::of("scheme", |of: &SchemeSummary| marked(&of.scheme, leaders));
     columns.at_floor("(floor)");
@@ -182,7 +183,7 @@ fn heading(task: &TaskSummary) -> String {
     }
 }
 
-/// What a scheme did not reach.
+/// Remarks on the seeds of a scheme that did not solve the task, had not converged, failed or have no result.
 fn remarks(scheme: &SchemeSummary) -> String {
     let mut out = String::new();
     let mut remark = |what: &str, seeds: &[u64], reason: &str| {

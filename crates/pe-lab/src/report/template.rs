@@ -13,7 +13,7 @@ use crate::grouped::grouped;
 use crate::report::words::{capitalized, fixed, joined, p_text};
 use crate::task::Score;
 
-/// The text of a template with these values. One whose name ends in `.html` is a page, and writes every text as text.
+/// The text of a template with these values. A template whose name ends in `.html` is a page, and escapes every text.
 ///
 /// # Errors
 ///
@@ -50,7 +50,7 @@ fn environment() -> Environment<'static> {
     });
     page.add_filter("p_value", |value: Value| or_dash(value, p_text));
     page.add_filter("thousands", |value: Value| or_dash(value, thousands));
-    // The rest stays as it is: it may hold the name of a column.
+    // Only the first letter changes: the rest may hold the name of a column.
     page.add_filter("begun", |text: String| capitalized(&text));
     page.add_filter("code", |text: &str| {
         Value::from_safe_string(with_code(text))
@@ -90,7 +90,7 @@ fn or_dash(value: Value, text: impl Fn(f64) -> String) -> String {
 /// A text of a page, whose names between backticks are set as code.
 fn with_code(text: &str) -> String {
     let parts: Vec<String> = text.split('`').map(escaped).collect();
-    // Of backticks without a partner none is known to begin a name.
+    // With an odd number of backticks it is not known which of them begin a name.
     if parts.len().is_multiple_of(2) {
         return escaped(text);
     }
@@ -112,7 +112,7 @@ fn value(json: serde_json::Value) -> Value {
             (None, Some(number)) => Value::from(number),
             (None, None) => Value::from(number.to_string()),
         },
-        // Names and reasons may hold what a browser would obey.
+        // Names and reasons may hold characters that a browser would obey.
         Json::String(text) => Value::from(visible(&text).into_owned()),
         Json::Array(items) => items.into_iter().map(value).collect(),
         Json::Object(fields) => {

@@ -18,7 +18,7 @@ fn study(task: &str, scores: [(&str, f64); 2]) -> Synthetic {
     })
 }
 
-/// The same of a person's own data.
+/// The same schemes, tested on a person's own data.
 fn own_study(scores: [(&str, f64); 2]) -> Synthetic {
     let mut study = study("data", scores);
     study.spec.data = Some(own_data("a.csv"));
@@ -56,7 +56,7 @@ fn where_little_was_learned_no_scheme_leads() {
         .says("On held-out data: not solved on a.csv. The highest score is 0.11 of 1");
     has_not(&summary.verdict.join("\n"), &["rotary is"]);
     assert!(summary.leaders().is_empty() && summary.tasks[0].leaders().is_empty());
-    // As much is enough for an error, of which there may be no more to learn.
+    // The same scores are enough where the measure is an error, as there may be no more to learn.
     let mut task = summary.tasks[0].clone();
     task.measure = Measure::Error { unit: "ppm".into() };
     assert_eq!(task.leaders(), ["rotary"]);

@@ -9,7 +9,7 @@ use crate::learn::STILL_FALLING;
 
 /// What is to be known before the scores: for how long was trained, and was that enough?
 pub fn how_long(summary: &Summary) -> Vec<String> {
-    // Of scores alone it is not known.
+    // It is not known from scores alone.
     if summary.study().is_none() {
         return Vec::new();
     }
@@ -42,7 +42,7 @@ pub fn tuned(study: &StudySpec) -> String {
     }
 }
 
-/// What followed the first rates.
+/// What was tried after the first rates: rates beyond them, and further seeds.
 fn further(tune: &Tuned) -> String {
     let mut said = String::new();
     if tune.beyond > 0 {
@@ -96,7 +96,7 @@ fn count_too_short(summary: &Summary) -> usize {
 fn too_short(summary: &Summary) -> Option<String> {
     let which = runs(summary, |scheme| scheme.too_short.clone());
     let count = count_too_short(summary);
-    // Of all of them the answer says so already.
+    // If all are, the answer says so already, and they are not listed.
     let which = match all_too_short(summary) {
         true => "Every training".to_string(),
         false => format!("Too short to tell: {}", list(&which)),

@@ -26,7 +26,7 @@ pub enum Takes {
     Whole {
         least: u64,
         most: u64,
-        /// Without it.
+        /// The value if none is given.
         default: u64,
         /// It is a multiple of this.
         step: u64,
@@ -35,7 +35,7 @@ pub enum Takes {
     Real {
         least: f64,
         most: f64,
-        /// Without it.
+        /// The value if none is given.
         default: f64,
     },
     /// One of some words, each with its name on the page. The first is the default.
@@ -70,7 +70,7 @@ impl Control {
         Self::new(name, label, takes)
     }
 
-    /// This control with multiples of a number alone.
+    /// This control, restricted to multiples of a number.
     pub const fn by(mut self, multiple: u64) -> Self {
         if let Takes::Whole { step, .. } = &mut self.takes {
             *step = multiple;
@@ -102,7 +102,7 @@ impl Control {
         Self::new(name, label, Takes::Choice { options })
     }
 
-    /// This control, shown for some values of another setting alone.
+    /// This control, shown only for some values of another setting.
     pub const fn only(mut self, name: &'static str, values: &'static [&'static str]) -> Self {
         self.only = Some((name, values));
         self
@@ -154,7 +154,7 @@ impl Control {
 /// Why a request is not computed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Refusal {
-    /// The name of what is wrong.
+    /// The name of the setting, or the part of the address, that is wrong.
     pub name: String,
     pub value: String,
     /// What the value has to be.
@@ -162,7 +162,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// That this name has this value, and what it has to be.
+    /// The refusal of this value for this name, with what the value has to be.
     pub fn new(name: &str, value: impl Into<String>, bound: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -187,7 +187,7 @@ impl Refusal {
 pub struct Values(Vec<(&'static Control, f64)>);
 
 impl Values {
-    /// The values in the pairs of an address; the defaults where there are none.
+    /// The values in the pairs of an address; settings that it does not name have their defaults.
     pub fn of(controls: &'static [Control], pairs: &[(String, String)]) -> Result<Self, Refusal> {
         for (index, (name, value)) in pairs.iter().enumerate() {
             let refused = |bound: String| Refusal::new(name, value, bound);

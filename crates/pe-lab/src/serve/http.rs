@@ -239,7 +239,7 @@ fn write_all(mut stream: &TcpStream, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the client of a request has left. One that has ended its side has.
+/// Whether the client of a request has left. One that has closed its side of the connection has.
 pub fn has_left(stream: &TcpStream) -> bool {
     let left = || {
         stream.set_nonblocking(true)?;

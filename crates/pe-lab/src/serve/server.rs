@@ -1,4 +1,4 @@
-//! The listener on the loopback address, and a thread for every connection, of which there are not too many.
+//! The listener on the loopback address, and a thread for every connection, up to a largest number of them.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -20,7 +20,7 @@ const LONG: Duration = Duration::from_secs(1);
 /// How long the clients of a server that ends may take their answers.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A server of the page. It listens from when it is made on.
+/// A server of the page. It listens as soon as it is made.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -182,7 +182,7 @@ impl Open {
         let ended = self.1.wait_timeout_while(all, GRACE, |all| !all.is_empty());
         let (all, _) = ended.unwrap_or_else(PoisonError::into_inner);
         for stream in all.iter() {
-            // One that the client has ended is no longer there.
+            // Fails for a connection that the client has ended already.
             let _ = stream.shutdown(Shutdown::Both);
         }
     }

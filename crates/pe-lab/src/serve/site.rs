@@ -84,7 +84,7 @@ impl Site {
         }
     }
 
-    /// The answer to a request that may see everything.
+    /// The answer to a request that has passed all checks.
     fn admitted(&self, request: &Request, is_wanted: &dyn Fn() -> bool) -> Option<Response> {
         let file = FILES.iter().find(|file| file.0 == request.path);
         if let Some((_, media, content)) = file {

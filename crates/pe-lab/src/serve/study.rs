@@ -36,7 +36,7 @@ pub struct Watched {
 struct Seen {
     state: State,
     reason: Option<String>,
-    /// The steps that the trial was to take. A result has some, a trial without one has none.
+    /// The steps that the trial was to take; `None` for a trial without a result.
     #[serde(skip)]
     steps: Option<String>,
     /// The mean normalized score at the training lengths, and beyond them.
@@ -266,7 +266,7 @@ impl Watched {
     }
 }
 
-/// The seconds that the trials of a task that are left will take as those that are done; `None` if none is done.
+/// The seconds that the unfinished trials of a task will take, judged by its finished ones; `None` if none is finished.
 fn seconds_left(trials: &[Row<'_>]) -> Option<f64> {
     let in_states = |states: &'static [State]| {
         let trials = trials.iter().map(|of| &of.seen);
@@ -298,7 +298,7 @@ fn unfinished(folder: &TrialFolder) -> Seen {
     match inside::json::<String>(&folder.failure()) {
         Ok(Some(reason)) | Err(reason) => Seen::failed(reason),
         Ok(None) if matches!(inside::open(&folder.spec()), Ok(Some(_))) => {
-            // One that cannot be read is soon written again, or removed.
+            // A curve that cannot be read is soon written again, or removed.
             let curve: Vec<CurvePoint> = match inside::json(&folder.curve()) {
                 Ok(Some(curve)) => curve,
                 _ => Vec::new(),
@@ -314,7 +314,7 @@ fn unfinished(folder: &TrialFolder) -> Seen {
     }
 }
 
-/// What a result says, if it is that of the trial in whose folder it is.
+/// What a result says, if it belongs to the trial in whose folder it lies.
 fn of(result: &TrialResult, id: &str) -> Seen {
     if result.spec.id() != id {
         return Seen::failed("result.json holds the result of another trial".into());
@@ -329,7 +329,7 @@ fn of(result: &TrialResult, id: &str) -> Seen {
     }
 }
 
-/// A result of another number of steps waits to be run again.
+/// A trial whose result has another number of steps counts as waiting: it will be run again.
 fn of_these_steps(read: Seen, steps: &str) -> Seen {
     match read.steps.as_deref().is_none_or(|own| own == steps) {
         true => read,

@@ -1,20 +1,20 @@
-//! Intervals between the scores that are possible: of a single scheme, and of the difference of two.
+//! Confidence intervals that stay within the possible scores: for the mean of one scheme, and for the difference of two.
 //!
 //! How much runs can vary depends on their mean: not at all where every answer is right, most of all in the middle. The
-//! interval holds every mean μ from which the mean of the runs lies no further away than chance takes it there:
+//! interval holds every true mean μ that the mean x̄ of n runs is compatible with:
 //!
 //! ```text
 //! (x̄ − μ)² ≤ t² · φ · V(μ) / n
 //! ```
 //!
-//! V is the largest variance at a mean of μ: (μ − low)(high − μ) between two bounds. φ, the dispersion, is the share of it that
-//! the runs have. This is Wilson's interval (1927) for a share, with the dispersion of Wedderburn's quasi-likelihood (1974) and
-//! Student's t. Where there is one bound only, as for a loss, V is the square of the distance from it, and the interval is one on
-//! the scale of its logarithm.
+//! V is the largest variance that runs with the mean μ can have: (μ − low)(high − μ) between two bounds. φ, the
+//! dispersion, is the variance of the runs divided by V. This is Wilson's interval (1927) for a share, with the
+//! dispersion of Wedderburn's quasi-likelihood (1974) and Student's t. Where there is one bound only, as for a loss, V is
+//! the square of the distance from it, and the interval is computed on the logarithm of that distance.
 //!
-//! The interval of a difference d is the test of it turned around: it holds 0 exactly where the test, which has one variance S² for
-//! every difference, does not tell the two apart at 5 %. Between 0 and d it is that of Student's t. Beyond them the variance falls to 0 at
-//! ±w, the width between the bounds, which no difference can exceed:
+//! The interval of a difference d inverts its test: it holds 0 exactly where the test, which has one variance S² for
+//! every difference, does not tell the two apart at 5 %. An end between 0 and d is that of Student's interval. Beyond 0
+//! and beyond d the variance falls to 0 at ±w, the width between the bounds, which no difference can exceed:
 //!
 //! ```text
 //! (d − δ)² ≤ t² · S² · (w² − δ²) / (w² − e²),   e = d beyond d, and e = 0 beyond 0
@@ -24,7 +24,7 @@ use super::Interval;
 use super::describe::{mean, seed_means, variance};
 use super::student::quantile;
 
-/// Less variance than this share of the largest one is rounding.
+/// A variance below this share of the largest possible one is a rounding error.
 const ROUNDING: f64 = 1e-15;
 
 /// The scores that are possible.
@@ -52,7 +52,7 @@ impl Bounds {
         }
     }
 
-    /// The interval of a difference whose test takes `half` of it, t standard errors, to either side.
+    /// The interval of a difference. `half` is half the width of Student's interval: t standard errors.
     pub(super) fn of_difference(self, difference: f64, half: f64) -> Interval {
         if difference < 0.0 {
             let mirrored = self.of_difference(-difference, half);
@@ -78,7 +78,7 @@ impl Bounds {
                 true => ends((half / width).powi(2))[0].max(-width),
                 false => low,
             },
-            // Rounding alone takes a difference to its bound or beyond it.
+            // A difference at its bound, or beyond it by rounding, has no room above it.
             high: match room > 0.0 {
                 true => ends(half.powi(2) / room)[1].min(width),
                 false => width,
@@ -86,7 +86,7 @@ impl Bounds {
         }
     }
 
-    /// The largest variance at this mean, in the unit of φ.
+    /// V of the formula above, at this mean.
     fn most(self, mean: f64) -> f64 {
         match self {
             Self::Between(low, high) => ((mean - low) * (high - mean)).max(0.0),
@@ -94,8 +94,8 @@ impl Bounds {
         }
     }
 
-    /// The means from which `mean` is no further than `spread` standard errors, where their square is `spread` times
-    /// [`most`](Self::most).
+    /// The true means μ that `mean` is compatible with: (mean − μ)² is at most `spread` times [`most`](Self::most) of μ;
+    /// where there is one bound, this is said of logarithms of the distances from it.
     fn interval(self, mean: f64, spread: f64) -> Interval {
         match self {
             Self::Between(low, high) => {
@@ -121,17 +121,17 @@ impl Bounds {
     }
 }
 
-/// The mean of some runs, and how much each estimate says that it varies.
+/// The mean of the runs of one scheme, and two estimates of its variance.
 struct Runs {
     mean: f64,
     count: usize,
-    /// The variance of the mean and its degrees of freedom: from the means over tasks of the seeds, and from the variances of
-    /// every task.
+    /// The variance of `mean` with its degrees of freedom, twice: from the mean over tasks at each seed, and from the
+    /// variances of the tasks.
     own: [(f64, f64); 2],
 }
 
 impl Runs {
-    /// Those of `scores[task][seed]`. `None` for fewer than two seeds.
+    /// The runs of one scheme, from `scores[task][seed]`. `None` for fewer than two seeds.
     fn of(scores: &[Vec<f64>]) -> Option<Self> {
         let means = seed_means(scores);
         let (n, tasks) = (means.len() as f64, scores.len() as f64);
@@ -139,7 +139,7 @@ impl Runs {
         let of_tasks: Vec<f64> = of_tasks?.iter().map(|of| of / n / tasks.powi(2)).collect();
         let sum: f64 = of_tasks.iter().sum();
         let squares: f64 = of_tasks.iter().map(|of| of * of).sum();
-        // Satterthwaite's, as for a difference.
+        // Satterthwaite's degrees of freedom, as for a difference.
         let df = if sum > 0.0 {
             (n - 1.0) * sum * sum / squares
         } else {
@@ -161,7 +161,7 @@ impl Runs {
 pub fn intervals<S: AsRef<[Vec<f64>]>>(schemes: &[S], bounds: Bounds) -> Vec<Option<Interval>> {
     let runs = schemes.iter().map(|scores| Runs::of(scores.as_ref()));
     let runs: Vec<Option<Runs>> = runs.collect();
-    // The ratio of sums: a scheme whose runs are all at a bound says nothing of the dispersion.
+    // A ratio of sums: a scheme whose runs are all at a bound says nothing of the dispersion, and does not change it.
     let (mut varied, mut most, mut df) = (0.0, 0.0, 0.0);
     for runs in runs.iter().flatten() {
         let (variance, own) = runs.own[0];
@@ -237,7 +237,7 @@ mod tests {
                 assert_eq!((of.low, of.high), (difference - half, difference + half));
             }
         }
-        // Far from the bounds it is Student's, but for what is small of a higher order.
+        // Far from the bounds it equals Student's interval, up to terms of higher order.
         let of = bounds.of_difference(0.05, 0.02);
         assert!(
             (of.low - 0.03).abs() < 1e-12 && (of.high - 0.07).abs() < 1e-4,
@@ -259,7 +259,7 @@ mod tests {
         let all = intervals(&[&solved, &mixed, &mixed, &mixed], Bounds::SHARE);
         let of = all[0].unwrap();
         assert!(of.low < 0.6 && of.high < 1.0, "{of:?}");
-        // Runs that are all at the bound have one too, and runs of which none varies have none.
+        // Runs that are all at the bound have an interval too, if the runs of other schemes vary; alone they have none.
         let right = vec![vec![1.0; 3]];
         assert_eq!(one(&right[0], Bounds::SHARE), None);
         let of = intervals(&[&right, &mixed, &mixed], Bounds::SHARE)[0].unwrap();

@@ -10,11 +10,12 @@ use super::why::Why;
 /// study is run.
 pub const MARGIN: f64 = 0.02;
 
-/// A pair that is level ends a study that stops when it is decided only from this number of seeds on: with fewer,
-/// a scheme that fails now and then has often not failed yet.
+/// In a study that stops when it is decided, a level pair counts as decided only from this number of seeds on: with
+/// fewer, a scheme that fails now and then has often not failed yet.
 pub const LEVEL_SEEDS: usize = 8;
 
-/// So many seeds prove a clear difference where the runs of a scheme lie close together: the table of differences of 0.5 in `docs/statistics-tables.md`.
+/// This many seeds prove a clear difference where the runs of a scheme lie close together: see the table of differences
+/// of 0.5 in `docs/statistics-tables.md`.
 pub const ENOUGH_SEEDS: usize = 5;
 
 /// The largest shares of studies that make a false claim.
@@ -40,8 +41,8 @@ impl Default for Errors {
 }
 
 impl Errors {
-    /// The errors of each of several looks at a study: whatever the looks have in common, the claims of all
-    /// of them together are wrong at most as often as those of one look with the whole errors.
+    /// The errors that each of several looks at a study may use. All looks together then make false claims at most as
+    /// often as one look with the whole errors, however the looks depend on each other.
     pub fn divided(self, looks: usize) -> Self {
         let share = |error: f64| error / looks.max(1) as f64;
         Self {
@@ -87,7 +88,7 @@ pub struct Pair {
     pub p_level: Option<f64>,
     /// What that shows.
     pub finding: Finding,
-    /// Why it shows no more, if it is undecided or has too few seeds.
+    /// Why nothing more is established, if the pair is undecided or has too few seeds.
     pub why: Option<Why>,
 }
 
@@ -135,7 +136,7 @@ impl Answer {
 /// the others is below the headline's error. That needs no correction for the number of schemes: for Gaussian
 /// means the two-sided test against the scheme with the smallest standardized difference is enough (Gutmann
 /// and Maymin 1987; Hung and Fithian, arXiv:1610.03944; Sood, arXiv:2503.01065). It is also best if every pair with it is proven, which
-/// the errors of the pairs pay for.
+/// the errors of the pairs cover.
 pub fn judge(questions: &[Vec<Vec<Vec<f64>>>], errors: Errors, margin: f64) -> Vec<Answer> {
     let mut answers: Vec<Answer> = questions.iter().map(|schemes| unjudged(schemes)).collect();
     let pairs = |answers: &mut Vec<Answer>, p: fn(&Pair) -> Option<f64>| {
@@ -201,7 +202,7 @@ fn unjudged(schemes: &[Vec<Vec<f64>>]) -> Answer {
             });
         }
     }
-    // By the number of others that a scheme is above: the same comparisons decide the order and the pairs.
+    // Sorted by the number of schemes that each one is above, so that the order agrees with the pairs.
     let above = |scheme: usize| pairs.iter().filter(|pair| pair.higher == scheme).count();
     let mut order: Vec<usize> = (0..schemes.len()).collect();
     order.sort_by_key(|scheme| std::cmp::Reverse(above(*scheme)));
@@ -237,7 +238,7 @@ mod tests {
         assert!(answer.best && answer.decided());
         let is_proven = |pair: &Pair| pair.finding == Finding::Proven;
         assert!(answer.pairs.iter().all(is_proven));
-        // The headline's p is the largest of the leader's, which is that of the nearest.
+        // The headline's p is the largest p of the leader's pairs: that of the pair with the nearest scheme.
         let nearest = answer.of_leader().next().unwrap();
         assert_eq!((nearest.lower, nearest.p), (0, answer.p));
     }

@@ -23,13 +23,13 @@ pub type RowScores = Vec<Vec<f64>>;
 /// What the rows say about the difference of two schemes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct OtherRows {
-    /// The mean over rows and seeds of the one minus that of the other.
+    /// The mean over rows and seeds of the first scheme minus that of the second.
     pub difference: f64,
-    /// The share of intervals like this one that miss the truth.
+    /// The share of such intervals that may miss the true difference.
     pub error: f64,
     /// Its interval over seeds and rows. `None` with fewer than [`FEWEST_SEEDS`] seeds, or two units of rows.
     pub interval: Option<Interval>,
-    /// The number of units of rows on which the one is right more often, and of those on which the other is.
+    /// The number of units of rows on which the first scheme scores higher, and of those on which the second does.
     pub rows: [usize; 2],
     /// The number of units.
     pub units: usize,
@@ -43,7 +43,7 @@ impl OtherRows {
 }
 
 /// Compares two schemes on the same rows, whose scores lie between `bounds`. `units` has the number of each row's unit:
-/// rows that are equal, or of one group, are no further evidence of each other, so they are drawn together.
+/// rows that are equal, or of one group, are not independent evidence, so they are drawn together.
 ///
 /// The interval is `d ± t · S · √(n / (n − 1))`, and bounded as that of a [`Difference`](super::Difference). S is the
 /// standard deviation of `d` over 2,000 resamples in which the units of rows, the seeds of `a` and the seeds of `b` are
@@ -51,8 +51,8 @@ impl OtherRows {
 /// test on the seeds, and `n / (n − 1)`, with the smaller number of seeds, makes up for resamples that vary
 /// less than seeds do. `error` is the share of such intervals that may miss the truth.
 ///
-/// `rows` counts the units on which the mean over seeds of the one is above that of the other. They are described and
-/// not tested: what these runs have in common on a row is no luck of the row alone.
+/// `rows` counts the units on which the mean over seeds of one scheme is above that of the other. The counts are
+/// described and not tested: the same few trained models decide all rows, so the rows are not independent.
 pub fn other_rows(
     [a, b]: [&RowScores; 2],
     units: &[usize],
@@ -126,7 +126,7 @@ fn half_width(a: &RowScores, b: &RowScores, units: &[Vec<usize>], error: f64) ->
                     let units = runs[run].iter().zip(&weights);
                     units.map(|(score, weight)| score * weight).sum()
                 };
-                // A third of the runs is not drawn, and those are not summed.
+                // About a third of the runs is not drawn in a resample, and is not summed.
                 let mut totals = vec![None; runs.len()];
                 let drawn = (0..runs.len()).map(|_| {
                     let run = rng.random_range(0..runs.len());
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn rows_that_stand_together_are_one_row() {
-        // Of 400 rows ten are different: 40 copies each, of which seven speak for the first scheme.
+        // Of 400 rows ten are different, with 40 copies each: the first scheme is better on three, the second on none.
         let copies = |row: usize| row / 40;
         let run = |level: usize| {
             let right = |row: usize| f64::from(copies(row) % 10 < level);

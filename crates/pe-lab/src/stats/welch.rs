@@ -57,14 +57,14 @@ impl Estimate {
     }
 }
 
-/// Fewer seeds than this prove nothing. Where a run is solved or not, two runs of each scheme are alike in one
-/// comparison of four, whatever the truth is.
+/// Fewer seeds than this prove nothing. Where a run either solves its task or fails, the two runs of a scheme may agree
+/// by chance: in at least one comparison of four those of both schemes do, whatever the truth is.
 pub const FEWEST_SEEDS: usize = 3;
 
 /// What the runs of two schemes say about the difference of their means over tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// The mean over tasks and seeds of the one minus that of the other.
+    /// The mean over tasks and seeds of the first scheme minus that of the second.
     pub value: f64,
     /// The number of seeds of each.
     pub seeds: [usize; 2],
@@ -77,14 +77,14 @@ pub struct Difference {
 /// where no scheme has two seeds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pooled {
-    /// Of the means over tasks.
+    /// The variance of the mean over tasks of each seed.
     by_seed: Option<(f64, f64)>,
-    /// Of every task.
+    /// The variance on every task.
     by_task: Option<Vec<(f64, f64)>>,
 }
 
 impl Pooled {
-    /// Those of all schemes of a question, as `scores[task][seed]` of each.
+    /// The pooled variances of all schemes of a question, from `scores[task][seed]` of each.
     pub fn of(schemes: &[Vec<Vec<f64>>]) -> Self {
         let means: Vec<Vec<f64>> = schemes.iter().map(|scores| seed_means(scores)).collect();
         let tasks = schemes.first().map_or(0, Vec::len);
@@ -105,8 +105,8 @@ fn pool<'a>(samples: impl Iterator<Item = &'a [f64]>) -> Option<(f64, f64)> {
     (df > 0.0).then(|| (squares / df, df))
 }
 
-/// Compares two schemes. `a` and `b` hold the scores of every task, one per seed: `a[task][seed]`. They have
-/// the same tasks, and every task of a scheme has the same seeds. `pooled` is that of all schemes of the question.
+/// Compares two schemes. `a` and `b` hold the scores of every task, one per seed: `a[task][seed]`. They have the same
+/// tasks, and every task of a scheme has the same seeds. `pooled` has the variances of all schemes of the question.
 ///
 /// With `s` the mean over tasks at a seed, the first estimate is Welch's (1947) on `s`. The second adds the
 /// variances of every task, `V = Σ_t (S²_ta / n_a + S²_tb / n_b) / T²`. The first is right if tasks depend
@@ -168,10 +168,10 @@ pub(super) fn welch_df(a: &[f64], b: &[f64]) -> Option<f64> {
 impl Difference {
     /// The two-sided p of "the schemes are equally good": the largest of the four tests' p.
     ///
-    /// If no run varies between seeds, there is no variance to compare the difference with. Then p is that
-    /// of a permutation test, `2 / C(n_a + n_b, n_a)`: if the schemes were equally good, every division of
-    /// the runs among them would be as likely, and two of them are as extreme as this one. Equal means have
-    /// p = 1. `None` with fewer than [`FEWEST_SEEDS`].
+    /// If no run varies between seeds, there is no variance to compare the difference with. Then p is that of a
+    /// permutation test, `2 / C(n_a + n_b, n_a)`: if the schemes were equally good, every division of the runs among them
+    /// would be equally likely, and two of these divisions are as extreme as the observed one. Equal means have p = 1.
+    /// `None` with fewer than [`FEWEST_SEEDS`].
     pub fn p(&self) -> Option<f64> {
         let of_each = self.estimates?.map(|estimate| self.p_of(&estimate));
         Some(of_each.into_iter().fold(0.0, f64::max))
@@ -198,9 +198,9 @@ impl Difference {
         (2.0 / ways).min(1.0)
     }
 
-    /// The p of "the schemes differ by `margin` or more": the largest of the four tests'. Below α the two are
-    /// level. `None` with fewer than [`FEWEST_SEEDS`], and if no run varies: then nothing is known about how far
-    /// other runs would lie from these.
+    /// The p of "the schemes differ by `margin` or more": the largest of the four tests'. Below α the two are level.
+    /// `None` with fewer than [`FEWEST_SEEDS`], and if one of the tests sees no run vary: then nothing is known about how
+    /// far other runs would lie from these.
     pub fn p_level(&self, margin: f64) -> Option<f64> {
         let estimates = self.estimates?;
         let varies = estimates.iter().all(Estimate::varies);

@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::describe::{seed_means, variance};
 use super::welch::Difference;
 
-/// Why neither a difference of two schemes nor that it is small is established. Schemes are numbered as they were given.
+/// Why it is established neither that two schemes differ nor that they are level. Schemes are numbered as they were
+/// given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
@@ -15,15 +16,16 @@ pub enum Why {
     Alike,
     /// The runs of this one of the two vary too much for this number of seeds.
     Spread(usize),
-    /// Their runs hardly vary, but those of this other scheme do: so few of theirs may be alike by chance.
+    /// The runs of the pair hardly vary, but those of this other scheme do: so few runs of the pair may be alike by
+    /// chance.
     Others(usize),
-    /// This pair alone would be told apart. Among so many pairs, one as far apart may be chance.
+    /// By itself this pair would count as different. Among so many pairs, a difference as large as this may be chance.
     ManyPairs,
 }
 
 impl Why {
-    /// Why a pair of these schemes, as `scores[task][seed]` of each, is undecided: the higher one and the lower one, with their
-    /// difference. `error` is that of a pair.
+    /// Why a pair of these schemes, as `scores[task][seed]` of each, is undecided: the higher one and the lower one, with
+    /// their difference. Below the p value `error` the pair would count as different by itself.
     pub(super) fn of(
         [higher, lower]: [usize; 2],
         difference: &Difference,
@@ -77,7 +79,7 @@ mod tests {
     fn every_reason_is_told() {
         let high = [0.90, 0.93, 0.91, 0.92, 0.89];
         let low = [0.10, 0.12, 0.09, 0.11, 0.13];
-        // What is proven, and what is level, has none.
+        // A pair that is proven to differ, and one that is level, has no reason.
         assert_eq!(why(&[&high, &low]), None);
         let tight = [0.9000, 0.9010, 0.9005, 0.9002, 0.9008];
         assert_eq!(why(&[&tight, &tight.map(|score| 1.8009 - score)]), None);

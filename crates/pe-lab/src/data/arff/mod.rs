@@ -12,8 +12,9 @@
 //! '0.5,?\n1.0,1.1',left
 //! ```
 //!
-//! Without the relational attribute a row is one series: `0.5,?,left`. The one nominal attribute is the class; where there is none,
-//! the last attribute is the number to be predicted. `?` is a missing value. All series of a file have as many fields, so a shorter one ends with missing values, and there it ends. Format:
+//! Without the relational attribute a row is one series: `0.5,?,left`. The one nominal attribute is the class; where
+//! there is none, the last attribute is the number to be predicted. `?` is a missing value. All rows of a file have the
+//! same number of fields, so missing values at the end of a series are taken for its end. Format:
 //! <https://waikato.github.io/weka-wiki/formats_and_processing/arff_stable/>.
 
 mod fields;

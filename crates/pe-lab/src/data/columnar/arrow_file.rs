@@ -1,6 +1,6 @@
 //! Files and streams of Arrow, which Feather is since its second version.
 //!
-//! A file is a stream between two marks, with places of its messages behind it. It is read as the stream.
+//! A file is a stream between two marks, with the offsets of its messages behind it. It is read as the stream.
 //!
 //! Source: <https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc>.
 
@@ -53,7 +53,7 @@ fn stream(bytes: &[u8]) -> Result<usize, Problem> {
     match bytes.starts_with(MAGIC) {
         false => Ok(0),
         true if bytes.len() >= 2 * ALIGNED && bytes.ends_with(MAGIC) => {
-            // Some writers align it to more, by zeros.
+            // Some writers align the stream to more bytes, and fill them with zeros.
             let mut words = bytes.chunks(ALIGNED).skip(1);
             let before = words.position(|word| word.iter().any(|byte| *byte != 0));
             Ok(ALIGNED * (1 + before.unwrap_or(0)))
@@ -103,8 +103,8 @@ fn unpacked(batch: RecordBatch<'_>, body: &[u8]) -> Result<u64, Problem> {
     Ok(sum)
 }
 
-/// The message at the beginning of these bytes and its body, which are the bytes behind it then. `None` for the mark of the end: a stream
-/// without it may be cut off between two messages.
+/// The message at the beginning of `rest` and its body; `rest` is then what follows them. `None` for the mark of the end:
+/// a stream without it may be cut off between two messages.
 fn message<'a>(rest: &mut &'a [u8]) -> Result<Option<(Message<'a>, &'a [u8])>, Problem> {
     let cut = || damaged("it is cut off");
     let mut number = || {

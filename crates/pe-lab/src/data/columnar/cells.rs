@@ -16,7 +16,7 @@ use chrono::NaiveTime;
 
 use super::super::limits::MAX_BYTES;
 
-/// What the text is.
+/// The format of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Csv,
@@ -126,7 +126,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Writes the word whose number a row has.
+/// Writes the entry of the dictionary whose number a row has.
 fn word(
     array: &dyn AnyDictionaryArray,
     row: usize,
@@ -151,7 +151,7 @@ fn put(value: impl std::fmt::Display, out: &mut String) {
     let _ = write!(out, "{value}");
 }
 
-/// A number that may be none. Python writes it in the same digits.
+/// Writes a number, or a missing value for NaN. Python writes it in the same digits.
 fn real(
     number: impl std::fmt::Debug + Copy + Into<f64>,
     form: Form,
@@ -216,7 +216,8 @@ fn time(array: &dyn Array, row: usize) -> Option<String> {
     })
 }
 
-/// So many units since midnight. Arrow takes a number of them that no day has for another time.
+/// The time of day this many units after midnight; `None` for more units than a day has, which Arrow takes for another
+/// time.
 fn clock(count: i64, unit: TimeUnit) -> Option<String> {
     let in_a_second = match unit {
         TimeUnit::Second => 1,

@@ -12,8 +12,9 @@ thread_local! {
     static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What `read` returns. The crates of Arrow check some of what a file says by an assertion: a validity buffer that is too short ends in
-/// a panic of arrow-buffer 60.1. It means what their errors mean, and nothing is written to standard error then.
+/// What `read` returns. The crates of Arrow check some of what a file says by an assertion: a validity buffer that is too
+/// short ends in a panic of arrow-buffer 60.1. Such a panic is returned as an error, and nothing of it is written to
+/// standard error.
 pub(super) fn guarded<T>(read: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -25,7 +26,7 @@ pub(super) fn guarded<T>(read: impl FnOnce() -> Result<T, Problem>) -> Result<T,
         }));
     });
     IS_GUARDED.set(true);
-    // Nothing is left of what it was working on.
+    // Nothing that a panic leaves unfinished is used afterwards.
     let read = catch_unwind(AssertUnwindSafe(read));
     IS_GUARDED.set(false);
     let damaged = || broken("Parquet or Arrow", "what it says of its sizes is not so");

@@ -12,7 +12,7 @@ use super::super::error::Problem;
 use super::super::limits::MAX_BYTES;
 use super::table::{Table, WIDER, broken, too_large};
 
-/// So many rows are unpacked at once.
+/// The number of rows that are unpacked at once.
 const BATCH: usize = 256;
 
 /// The table as text.
@@ -49,7 +49,7 @@ pub(super) fn text(bytes: Vec<u8>) -> Result<String, Problem> {
 
 /// What a file says of itself.
 fn about(bytes: &Bytes) -> Result<ArrowReaderMetadata, Problem> {
-    // What a writer says of types of Arrow would be a second opinion.
+    // The Arrow types that a writer may add are ignored: they could contradict those of Parquet.
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     ArrowReaderMetadata::load(bytes, options).map_err(damaged)
 }

@@ -64,7 +64,7 @@ impl Table {
             if number > 0 {
                 self.text.push(',');
             }
-            // A text that begins with `{` is JSON lines.
+            // A name that begins with `{` is written in quotes, as a text that begins so is taken for JSON lines.
             push_text(name, Form::Csv, &mut self.text);
         }
         self.text.push('\n');
@@ -99,7 +99,7 @@ impl Table {
                         shorten(&self.names[number])
                     ))
                 })?;
-                // A line without anything would be no row.
+                // A blank line would not be read as a row.
                 let is_blank = self.names.len() == 1 && self.text[start..].trim().is_empty();
                 if is_blank && self.form == Form::Csv {
                     self.text.truncate(start);

@@ -184,7 +184,7 @@ fn several_batches_and_row_groups_are_one_table() {
     for bytes in [groups, batches] {
         assert_eq!(text(bytes).unwrap(), format!("i\n{expected}"));
     }
-    // A blank line would be no row.
+    // A blank line would not be read as a row.
     let gaps = batch(vec![column("i", Float64Array::from(vec![Some(1.5), None]))]);
     assert_eq!(text(arrow(&gaps, None)).unwrap(), "i\n1.5\nnull\n");
 }
@@ -235,7 +235,7 @@ fn a_file_cut_anywhere_is_refused() {
     assert!(said(b"PK\x03\x04\x14\0\x06".to_vec()).contains("ZIP"));
 }
 
-/// A bit of every byte: an error or a text, and no panic.
+/// With one wrong bit in each byte in turn: an error or a text, and no panic.
 #[test]
 fn a_file_with_a_wrong_bit_is_read_or_refused() {
     for (_, bytes) in files(&flat()).into_iter().chain(files(&nested())) {

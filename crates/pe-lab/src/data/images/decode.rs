@@ -32,7 +32,7 @@ pub(super) fn header(path: &Path) -> Result<Header, String> {
     let mut decoder = decoder(path)?;
     let (width, height) = decoder.dimensions();
     let turned = decoder.orientation().map_err(said)?;
-    // Those from 5 on exchange height and width.
+    // Orientations of EXIF from 5 on exchange height and width.
     let size = match turned.to_exif() >= 5 {
         true => [width as usize, height as usize],
         false => [height as usize, width as usize],

@@ -1,4 +1,4 @@
-//! Equal images, and the draw of a test in which none of the training is.
+//! Equal images, and how a test is drawn that has no image of the training.
 
 use std::collections::HashSet;
 

@@ -176,7 +176,7 @@ fn packed(root: &Path, reading: &Reading) -> Result<(Pack, Vec<PathBuf>), Proble
     Ok((Pack::of(contents, all)?, private))
 }
 
-/// The sizes to which images are brought, and what is kept of all of them, as if each were trained on.
+/// The sizes to which images are brought, and the contents of the file before images are held out: all are for training.
 fn undivided(
     images: &[Image],
     labels: Vec<String>,

@@ -78,7 +78,7 @@ impl Contents {
         }
     }
 
-    /// What is wrong with a file that says this.
+    /// What is wrong with a file that has these contents.
     fn fault(&self) -> Option<&'static str> {
         let sides = self.sizes.iter().flatten();
         let of_patches = |side: &usize| *side > 0 && side.is_multiple_of(self.patch);

@@ -110,7 +110,7 @@ pub(super) fn by([height, width]: Size) -> String {
     format!("{height} × {width}")
 }
 
-/// The same size, scaled down if its longer side is longer than [`LONGEST`].
+/// A size, scaled down if its longer side is longer than [`LONGEST`].
 fn bounded([height, width]: Size) -> Size {
     let longer = height.max(width);
     match longer > LONGEST {

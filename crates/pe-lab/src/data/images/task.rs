@@ -88,7 +88,7 @@ impl Images {
         rows * columns
     }
 
-    /// The number of the size at which images have this many patches.
+    /// The index of the size at which images have this many patches.
     fn size(&self, tokens: usize) -> Option<usize> {
         let mut sizes = self.contents().sizes.iter();
         sizes.position(|size| self.tokens(*size) == tokens)
@@ -135,7 +135,7 @@ fn scale(pack: &Pack) -> Vec<(f64, f64)> {
     let of = |(sum, squares): (u64, u64)| {
         let mean = sum as f64 / pixels as f64;
         let variance = squares as f64 / pixels as f64 - mean * mean;
-        // Of equal values only rounding is left.
+        // Where all values are equal, the variance is nothing but rounding.
         let deviation = if variance > 1e-6 {
             variance.sqrt()
         } else {

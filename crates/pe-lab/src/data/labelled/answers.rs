@@ -30,7 +30,7 @@ impl Labelled {
 }
 
 impl Generation for Labelled {
-    /// The class after those of all tokens of the vocabulary.
+    /// The class that ends an answer, after those of all tokens of the vocabulary.
     fn end(&self) -> usize {
         self.division.words
     }

@@ -1,4 +1,4 @@
-//! Of rows with groups, those that are held out while something is chosen.
+//! Which rows are held out while something is chosen, where rows have groups.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -8,7 +8,7 @@ use crate::task::{Input, Sample};
 /// One row in this many is held out.
 const APART: usize = 10;
 
-/// What tells what is read of a sample from that of others.
+/// A key that identifies what the model reads of a sample.
 pub(super) fn key(sample: &Sample) -> Vec<usize> {
     let times = sample.times.iter().flatten();
     let times = times.map(|time| time.to_bits() as usize);

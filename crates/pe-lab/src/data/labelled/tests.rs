@@ -22,7 +22,7 @@ fn made(rows: &Rows) -> Result<(Labelled, Vec<String>), Problem> {
     )
 }
 
-/// Rows of a word of their own and one that all have.
+/// Rows of two words: one of their own, and one that all rows have.
 fn of_pairs(rows: u32) -> Labelled {
     let row = |row: u32| (row as usize % 2, vec![row, 0]);
     task((0..rows).map(row).collect(), rows as usize).0
@@ -56,7 +56,7 @@ fn rare_words_are_one_beyond_ten_thousand() {
         })
         .collect();
     let (task, description) = task(rows, 24_020);
-    // And BOS and EOS.
+    // The vocabulary also has the unknown word, BOS and EOS.
     assert_eq!(task.vocabulary(), MAX_VOCABULARY + 3);
     description[3].says("the 10,000 most frequent of the ");
     let test = task.test_set(40);
@@ -72,7 +72,7 @@ fn rare_words_are_one_beyond_ten_thousand() {
 #[test]
 fn steps_are_ten_epochs_within_bounds() {
     let steps = |rows: u32| of_pairs(rows).steps();
-    // 80 % of the rows, ten times, by 64.
+    // 80 % of the rows, ten times, in batches of 64.
     assert_eq!([steps(100), steps(4000), steps(40_000)], [200, 500, 3000]);
 }
 

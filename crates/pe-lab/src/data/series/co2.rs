@@ -35,13 +35,13 @@ static CO2: LazyLock<Arc<Series>> = LazyLock::new(|| {
 /// the 16, 32, 48 and 64 months before it. How a window is read is told at `Series`. The score is the mean absolute
 /// error in ppm, and the floor that of the naive forecast, the last month again: 1.16 ppm.
 ///
-/// What is known: the series is a season on a trend. Who adds to the last month the change between the same two months a year
-/// before has an error of 0.38 ppm, a skill of 0.67; with the mean of that change over the two years before, 0.33 ppm and 0.71.
-/// Both look back by a fixed distance, so they need positions. The month of a year before again, 2.55 ppm, is worse than the floor,
-/// for the trend. In a pilot (seed 101, 1,000 steps for sinusoidal positions and 2,000 for the others, after which the loss no
-/// longer fell) the skill at 16, 32, 48 and 64 months was 0.33, −0.08, −0.90 and −1.50 without positions, 0.68, 0.65, 0.12 and
-/// −0.49 with a learned table, 0.65, 0.60, −0.13 and −0.09 with sinusoidal, 0.67, 0.65, 0.57 and 0.05 with rotary, and 0.65, 0.68,
-/// 0.67 and 0.64 with ALiBi.
+/// What is known: the series is a season on a trend. Adding to the last month the change between the same two months a
+/// year before has an error of 0.38 ppm, a skill of 0.67; with the mean of that change over the two years before, 0.33
+/// ppm and 0.71. Both look back by a fixed distance, so they need positions. Repeating the month of a year before, 2.55
+/// ppm, is worse than the floor, because of the trend. In a pilot (seed 101, 1,000 steps for sinusoidal positions and
+/// 2,000 for the others, after which the loss no longer fell) the skill at 16, 32, 48 and 64 months was 0.33, −0.08,
+/// −0.90 and −1.50 without positions, 0.68, 0.65, 0.12 and −0.49 with a learned table, 0.65, 0.60, −0.13 and −0.09 with
+/// sinusoidal, 0.67, 0.65, 0.57 and 0.05 with rotary, and 0.65, 0.68, 0.67 and 0.64 with ALiBi.
 pub fn co2() -> Arc<dyn Task> {
     CO2.clone()
 }
@@ -76,7 +76,7 @@ mod tests {
         assert!(task.has_times() && task.test_rows() == TestRows::Neighbours);
         assert_ne!(task.train_batch(1, 5, 8), task.train_batch(2, 5, 8));
         let first = &task.test_set(16)[0];
-        // Of months of 28 to 31 days the middle one has 31.
+        // Steps are months of 28 to 31 days, of which the middle one has 31.
         let times = first.times.as_ref().unwrap();
         assert_eq!((times.len(), times[0]), (16, 0.0));
         let steps = times.windows(2).map(|pair| (pair[1] - pair[0]) * 31.0);

@@ -41,7 +41,7 @@ const SEVENTH: usize = 7;
 /// One row in this many, at the end, is kept for the test; of a short series up to one in three.
 const HELD_OUT: usize = 5;
 const MOST_HELD_OUT: usize = 3;
-/// As many rows as should be predicted in the test of each length, and the fewest that may be.
+/// The number of rows that should be predicted in the test of each length, and the fewest that may be.
 const WINDOWS: usize = 20;
 const MIN_WINDOWS: usize = 10;
 /// The description names this many columns.
@@ -100,11 +100,11 @@ pub(super) fn read(
     Ok((task, notes))
 }
 
-/// What takes no skill, in words.
+/// The floor, the score that takes no skill, in words.
 ///
 /// # Errors
 ///
-/// [`Problem::Other`] where it is perfect.
+/// [`Problem::Other`] where the floor is a perfect score.
 fn floor(task: &Series, window: usize) -> Result<String, Problem> {
     let perfect = |reason: &str| Err(Problem::Other(reason.into()));
     match (task.floor(window), task.measure().is_accuracy()) {

@@ -168,7 +168,7 @@ fn columns_read(
         )));
     }
     if is_forecast {
-        // The numbers before are what a forecast is made of.
+        // A forecast is made from earlier numbers of the target, so its column is read as the first.
         read.retain(|column| *column != target);
         read.insert(0, target);
     }
@@ -188,14 +188,14 @@ fn columns_read(
 }
 
 struct Wanted {
-    /// Those of the numbers, and whether they have decimal commas.
+    /// The columns of the numbers, and whether they have decimal commas.
     read: Vec<(usize, bool)>,
     time: Option<(Time, Clock)>,
-    /// That of the classes, if they are to be predicted.
+    /// The column of the classes, if they are to be predicted.
     class: Option<usize>,
 }
 
-/// What stands in them.
+/// What the columns hold.
 #[derive(Default)]
 struct Found {
     values: Vec<Vec<f64>>,
@@ -267,7 +267,7 @@ impl Wanted {
         })?;
         let is_empty = found.values[0].is_empty();
         if found.untaken.bad_count > skip_bad {
-            // What is left has to be a series.
+            // The rows that are left have to be enough for a series.
             let can_skip = found.values[0].len() >= MIN_SERIES;
             return Err(found.untaken.problem(can_skip));
         }

@@ -25,8 +25,8 @@ const MAX_TESTED: usize = 2_000;
 /// A row is a vector of the numbers of its columns. The number that is forecast is read as its difference from the
 /// last one of the window, divided by the root mean square of such differences in the training; and what is to
 /// be predicted is the next difference, so a model that always says 0 repeats the last value. Other columns are
-/// standardized with the mean and the deviation of the training. The last rows of the series are the test, and no
-/// window of the training reaches into them or of the test before them.
+/// standardized with the mean and the deviation of the training. The last rows of the series are the test: no window of
+/// the training reaches into them, and no window of the test reaches back before them.
 ///
 /// A batch of the training has one length. Every length is tested on the same rows.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl Series {
             let most = || numbers.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let least = || numbers.iter().copied().fold(f64::INFINITY, f64::min);
             let from = match column {
-                // It is read as its difference from another number of the column.
+                // The target of a forecast is read as its difference from another number of the column.
                 0 if self.table.is_forecast() => [least(), most()],
                 _ => [*mean; 2],
             };
@@ -142,7 +142,8 @@ impl Series {
         self.tested.len()
     }
 
-    /// The window of `length` rows from which a row is predicted: those before it, or those up to it.
+    /// The window of `length` rows from which a row is predicted: the rows before it for a forecast, those up to it for a
+    /// class.
     fn window_of(&self, row: usize, length: usize) -> Range<usize> {
         let end = row + usize::from(!self.table.is_forecast());
         end - length..end

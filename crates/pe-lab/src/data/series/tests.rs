@@ -58,12 +58,13 @@ fn a_dash_among_numbers_makes_no_classes() {
             data.says(&format!("line {}: `y` is `-`", dashes + 1));
         }
     }
-    // Words that differ, and more of them than numbers, are classes, and the numbers among them are told.
+    // Words that differ, and more of them than numbers, are classes, and the numbers among them are reported.
     let text = target(|row| ["a", "b", "7", "c"][row / 3 % 4].to_string());
     let data = read(&text, "").unwrap();
     assert_eq!(data.labels(), ["7", "a", "b", "c"]);
     data.says("`y` holds fewer numbers than words, such as `a` in line 2");
-    // A class of the test alone is told, and where most rows of the test have one, there is nothing to learn.
+    // A class that only the test has is reported; where most rows of the test have such a class, there is nothing to
+    // learn.
     let late = |from: usize| {
         let names = |row: usize| {
             if row < from {
@@ -78,7 +79,7 @@ fn a_dash_among_numbers_makes_no_classes() {
     data.says("10 of the 60 rows of the test are of a class that no row before the test has, such as `new`");
     let wrong = read(&late(246), "").unwrap_err();
     wrong.says("such as `new`, so no model can have learned it");
-    // A column that is no series at all.
+    // A column that holds words, and no series.
     let words = target(|row| format!("{row}")).replace("x;y\n0;", "x;y\none;");
     let words = words.lines().map(|line| match line.split_once(';') {
         Some(("x", _)) | None => format!("{line}\n"),
@@ -104,7 +105,7 @@ fn decimal_commas_are_numbers_and_that_is_told() {
     let thousands = target(|row| format!("1,{}", 100 + row));
     let wrong = read(&thousands, "").unwrap_err();
     wrong.says("line 2: `y` is `1,100`, whose comma may be a decimal comma or mark thousands");
-    // Both in one column: the ones that are not as the others are bad.
+    // A decimal comma among decimal points: it is the comma that is bad.
     let both = target(|row| match row {
         7 => "1,5".into(),
         _ => format!("{row}.5"),
@@ -229,7 +230,7 @@ fn no_advice_is_given_that_cannot_help() {
     wrong.says("has no row of data");
     let wrong = read("t,y\n,1\n,2\n", TIMED).unwrap_err();
     wrong.says("line 2: `t` is ``");
-    // Times that are none.
+    // Cells that are no times.
     let soon = text.replace("x;y", "t;y").replace("\n0;", "\nsoon;");
     let wrong = read(&soon, "").unwrap_err();
     wrong.says("line 2: `t` is `soon`, and series are made of numbers");
@@ -310,7 +311,7 @@ fn files_that_are_no_text_are_told_what_they_are() {
     // Without a flag too.
     let said = testing::read("a.parquet", b"PAR1\x15\x04", "").unwrap_err();
     said.says("is a Parquet file");
-    // A column may be called so.
+    // A column may have the name `PAR1`.
     let rows = (0..300).map(|row| format!("{},{}\n", row % 5, row * row % 17));
     let text = format!("PAR1,y\n{}", rows.collect::<String>());
     assert!(read(&text, "").is_ok());

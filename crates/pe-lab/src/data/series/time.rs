@@ -62,7 +62,7 @@ impl Time {
         }
         let mut seen = Seen::default();
         rows.each(|_, row| {
-            // Lines that are no rows are told when they are read.
+            // Lines that are no rows are reported when the rows are read.
             row.iter()
                 .for_each(|row| seen.add(&self.cell(&rows.names, row)));
             Ok(())
@@ -74,7 +74,7 @@ impl Time {
         let name = column_called(&self.name);
         match seen.clock() {
             Ok(Some(clock)) => Ok(clock),
-            // Rows without a time are told by their lines, and a table without rows as such.
+            // Rows without a time, and a table without rows, are reported when the rows are read.
             Ok(None) if seen.is_empty() => Ok(Clock::Numbers),
             Ok(None) => Err(Problem::Other(format!(
                 "--time names {name}, which holds neither numbers nor dates such as {SUCH_AS}{}",

@@ -54,8 +54,8 @@ pub(super) fn bins(data: &Rows, mut tested: Vec<usize>, most: usize) -> Vec<Bin>
     bins
 }
 
-/// Reduces a bin to about [`MAX_TESTED`] rows, evenly over its lengths, and keeps the shares of the labels. Numbers have no
-/// shares.
+/// Reduces a bin to about [`MAX_TESTED`] rows, evenly over its lengths, and keeps the shares of the labels. Where labels
+/// are numbers there are no shares to keep.
 fn thin(data: &Rows, bin: &mut Bin) {
     let rows = &data.rows;
     let all = std::mem::take(&mut bin.rows);

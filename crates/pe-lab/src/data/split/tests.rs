@@ -174,7 +174,7 @@ fn a_bin_is_thinned_over_lengths_and_labels_alike() {
         assert_eq!(lengths.last(), Some(&bin.length));
         assert!(lengths[lengths.len() - 1] - lengths[0] >= 48, "{lengths:?}");
     }
-    // As many as are tested at most stay as they are.
+    // A bin of as many rows as may be tested stays as it is.
     let few: Vec<usize> = (0..MAX_TESTED).collect();
     assert_eq!(bins(&data, few.clone(), 1)[0].rows, few);
     // Numbers, of which hardly two are equal, are thinned too.

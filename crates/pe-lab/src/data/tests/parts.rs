@@ -36,7 +36,7 @@ fn tokens_that_training_never_sees_and_rows_of_one_token_are_refused_with_the_re
         "100 % of the tokens of the test do not occur in training, such as `0. … \
          read numbers with --tokens numbers, smaller tokens with --tokens words or characters, or leave",
     );
-    // What is set already is not advised.
+    // A setting that is there already is not advised.
     refused_as("a.csv", &numbers, "tokens = 'words'")
         .says("--tokens numbers, smaller tokens with --tokens characters, or leave");
     let characters = "tokens = 'characters'";
@@ -149,7 +149,7 @@ fn a_test_file_is_tested_and_all_rows_of_the_other_are_trained_on() {
     let longer = lines(30, &|i| format!("{long}w{}", i % 9));
     let data = of(&format!("{some}{longer}")).unwrap();
     let task = data.task();
-    // The shortest rows are of the test file. They count as inside, and nothing was trained on such.
+    // The shortest rows are in the test file. They count as inside, though no row to train on is as short.
     assert_eq!(task.train_lengths(), 3..=22);
     assert_eq!([2, 31].map(|length| task.is_inside(length)), [true, false]);
     data.says("shorter than any to train on, which begin at 3 tokens: 25 rows of the test file");
@@ -157,7 +157,7 @@ fn a_test_file_is_tested_and_all_rows_of_the_other_are_trained_on() {
     assert_eq!((task.test_set(2).len(), task.test_set(31).len()), (25, 30));
     assert_eq!(data.spec().test.as_ref().unwrap().file, "b.tsv");
     data.says("200 rows to train on, 55 held out … tested on the rows of b.tsv … b.tsv: label from column `label`");
-    // A few longer ones have no test of their own, and one sequence is known by heart.
+    // A few longer rows have no test of their own and count as inside; the sequence of one row is also in training.
     let data = of(&format!("{some}y\t{long}\nx\tw0 w0 w0\n")).unwrap();
     assert_eq!(data.task().train_lengths(), 3..=22);
     assert!(data.task().is_inside(30));

@@ -29,7 +29,7 @@ fn a_file_that_is_none_is_named() {
     says(&large, "268,435,457 bytes … 268,435,456");
 }
 
-/// Each of these took gigabytes before it was refused.
+/// Each of these would take gigabytes if it were not refused early.
 #[test]
 fn lines_columns_and_different_tokens_have_bounds() {
     let header = "label,".repeat(3 << 20);
@@ -50,7 +50,7 @@ fn lines_columns_and_different_tokens_have_bounds() {
         .says("more than 4,000,000 different tokens up to line 10,003 … --tokens characters");
 }
 
-/// Nothing could be told of a scheme, and so nothing is trained.
+/// Such a test could not tell schemes apart, so nothing is trained.
 #[test]
 fn a_test_whose_answers_are_all_the_same_is_refused() {
     let said = |name: &str, content: &[u8], settings: &str, floor: &str| {
@@ -198,7 +198,7 @@ fn a_line_of_a_million_characters_is_an_error_in_a_few_words() {
     refused("a.jsonl", text).says("line 1: a sequence of 350,000 tokens");
     let deep = format!(r#"{{"label": 1, "x": {}"#, "[".repeat(1_000_000));
     refused("a.jsonl", deep).says("line 1: EOF while parsing a list (column 1000018 of");
-    // The longest sequence there may be is one.
+    // A sequence of the largest number of tokens is accepted.
     let longest = "ab ".repeat(512);
     good("a.csv", csv_of(&rows(30)) + "x," + &longest + "\n");
     // A text may be all on one line.

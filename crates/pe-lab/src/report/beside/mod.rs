@@ -26,7 +26,7 @@ pub struct Beside {
     differences: Vec<Difference>,
     /// The scores of what they have in common.
     tables: Vec<Table>,
-    /// What is not put beside each other, and why.
+    /// What is not compared, and why.
     not_compared: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ pub struct Member {
     /// What it is called here: the name of its folder.
     pub name: String,
     pub verdict: Vec<String>,
-    /// Its trials with scores, and all of them.
+    /// The number of its trials with scores, and of all its trials.
     pub finished: [usize; 2],
 }
 
@@ -55,7 +55,7 @@ pub struct Table {
     /// What was tested.
     pub title: String,
     pub part: Part,
-    /// Where, in words.
+    /// The part, in words.
     #[serde(skip)]
     pub place: &'static str,
     /// The schemes, those of the first study first.
@@ -210,8 +210,8 @@ fn names(paths: &[&Path]) -> Vec<String> {
     }
 }
 
-/// The task of this title in every study, if the same was tested in all of them. Otherwise the reason, if it is not that
-/// one of them has no such task.
+/// The task of this title in every study, if the same was tested in all of them. Otherwise the reason, which is `None` if
+/// one of the studies has no such task.
 fn common<'a>(
     summaries: &[&'a Summary],
     title: &str,
@@ -329,7 +329,7 @@ fn row_of_scores(of: &SchemeRow) -> Row {
     row(&of.scheme, of.scores.iter().map(cell))
 }
 
-/// The fields in which specs differ. What a study chose or how it grew is no such field: its verdict says it.
+/// The fields in which specs differ. What a study chose and how it grew is left out: its verdict says it.
 fn differences(summaries: &[&Summary]) -> Vec<Difference> {
     let fields = summaries
         .iter()

@@ -42,7 +42,7 @@ fn chart(costs: &CostSummary, front: &Front, summary: &Summary) -> Result<Figure
         Part::Inside => "cost-inside",
         Part::Beyond => "cost-beyond",
     };
-    // The front is a staircase: between two schemes on it, more time buys nothing yet.
+    // The front is a staircase: between two schemes on the front, more time does not yet buy a higher score.
     let on_front = front.points.iter().filter(|point| point.on_front);
     let mut stairs: Vec<(f64, f64)> = Vec::new();
     for point in on_front {

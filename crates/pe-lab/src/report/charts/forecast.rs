@@ -23,7 +23,7 @@ pub fn draw(data: &Data<'_>, task: &TaskSummary) -> Result<Option<Figure>, LabEr
         return Ok(None);
     };
     let first = forecast.at.len().saturating_sub(MOST);
-    // The place of a number is that in the test.
+    // A number is drawn at its place in the test.
     let mut all = series(data, task, Bounds::LOSS, |measures| {
         let said = measures.predicted.iter().copied().enumerate();
         said.skip(first).collect()
@@ -79,7 +79,7 @@ pub fn draw(data: &Data<'_>, task: &TaskSummary) -> Result<Option<Figure>, LabEr
     .map(Some)
 }
 
-/// The axis of the times from the one at place `first` on.
+/// The axis of the times from that with the index `first` on.
 fn axis_of_time(forecast: &Forecast, first: usize) -> Axis {
     let times = &forecast.at[first..];
     let (Some(from), Some(to)) = (times.first(), times.last()) else {

@@ -16,7 +16,7 @@ const SIZE: f64 = 12.0;
 /// The most room for the names of the tasks; longer ones are set in smaller letters.
 const LEFT: i32 = 240;
 
-/// The heat map. Of one task its own charts show as much.
+/// The heat map. A study of one task has none: the charts of the task show as much.
 pub fn draw(summary: &Summary) -> Result<Vec<Figure>, LabError> {
     let parts: Vec<Part> = Part::ALL
         .into_iter()

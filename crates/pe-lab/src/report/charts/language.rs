@@ -185,7 +185,7 @@ fn token(task: &TaskSummary) -> &str {
     }
 }
 
-/// The curves by position in the longest window, in groups of positions: a single one is asked for too rarely.
+/// The curves by position in the longest window, in groups of positions: a single position has too few scores.
 fn by_position(
     data: &Data<'_>,
     task: &TaskSummary,

@@ -78,6 +78,6 @@ fn trained(task: &TaskSummary, longest: f64) -> Option<(f64, f64)> {
         *trained.start() as f64,
         (*trained.end() as f64).min(longest),
     );
-    // A test file may have shorter rows alone.
+    // A test file may have only rows that are shorter than those in training.
     (start <= end).then_some((start - around, end + around))
 }

@@ -42,8 +42,8 @@ pub fn draw(data: &Data<'_>, task: &TaskSummary) -> Result<Vec<Figure>, LabError
     drawn.into_iter().filter_map(Result::transpose).collect()
 }
 
-/// The name of the loss, and its unit. Of a forecast it is measured in what the numbers were divided by, and drawn in the unit of
-/// the data.
+/// The name of the loss, and its unit. The loss of a forecast is measured on scaled numbers, and drawn in the unit of the
+/// data.
 fn loss_of(measure: &Measure) -> (&str, &str) {
     match measure {
         Measure::Accuracy | Measure::Bits { .. } | Measure::Given => {
@@ -110,8 +110,8 @@ fn chart(
     .map(Some)
 }
 
-/// A curve at every `interval` steps, between whose points the loss is taken to change evenly: runs of different
-/// lengths have their points at different steps, and a mean needs them at the same ones.
+/// A curve resampled at every `interval` steps by linear interpolation: runs of different lengths have their points at
+/// different steps, and a mean needs them at the same ones.
 fn every(curve: &[CurvePoint], interval: usize) -> Vec<(usize, f64)> {
     let interval = interval.max(1);
     let between = curve.windows(2).flat_map(|pair| {
@@ -137,7 +137,7 @@ mod tests {
         let short = own.map(CurvePoint::from);
         let long = [(100, 3.0), (400, 0.0)].map(CurvePoint::from);
         assert_eq!(every(&short, 50), own);
-        // In proportion, and the end.
+        // Interpolated values, and the end.
         let between = [(150, 2.5), (300, 1.0), (400, 0.0)];
         assert_eq!(every(&long, 150), between);
         assert_eq!(every(&short[..1], 0), [(50, 4.0)]);

@@ -16,7 +16,7 @@ pub fn draw(summary: &Summary) -> Result<Vec<Figure>, LabError> {
     let parts = || summary.headlines.iter().map(|headline| headline.part);
     let scores =
         parts().flat_map(|part| summary.schemes.iter().filter_map(move |of| of.part(part)));
-    // From the floor, or the lowest mean or seed that is below it.
+    // The axis begins at the floor, or at the lowest mean or seed if that is below it.
     let lowest = scores
         .flat_map(|of| of.seeds.iter().map(|seed| seed.normalized).chain([of.mean]))
         .fold(0.0, f64::min);

@@ -99,7 +99,7 @@ impl Panel<'_> {
             match self.markers {
                 Some(count) => {
                     line(&mut chart, &series.mean, stroke)?;
-                    // Each starts at another point, so that markers of different schemes do not hide each other.
+                    // The markers of each line start at another point, so that they do not hide each other.
                     let every = (series.mean.len() / count).max(1);
                     let some = series.mean.iter().skip(nth % every).step_by(every);
                     series.draw_markers(&mut chart, some, 4, 1.0)?;

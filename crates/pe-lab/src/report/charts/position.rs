@@ -84,7 +84,7 @@ fn panel<'a>(
             9,
         ),
         y: match &task.measure {
-            // Where whole answers are scored, it is the accuracy of each token of them.
+            // Where whole answers are scored, the chart shows the accuracy of each of their tokens.
             Measure::Accuracy | Measure::ExactMatch => Axis::round("accuracy", 0.0..1.04, 6),
             _ => scale(task, "", all, 0.04),
         },

@@ -37,9 +37,9 @@ pub fn series(
     lines(data, task, bounds, &own, |_, _, measures| curve(measures))
 }
 
-/// The same of lines that are not only the schemes: each has a name of its own, and the scheme whose runs it
-/// shows. `curve` gets both. A name that goes on behind that of its scheme, as `rotary + yarn`, is drawn as `+ yarn`, which
-/// looks the same for every scheme.
+/// [`series`] for lines that are not only the schemes: each line has a name of its own, and the scheme whose runs it
+/// shows. `curve` gets both. A name that begins with that of its scheme, as `rotary + yarn`, is drawn as the rest,
+/// `+ yarn`, which looks the same for every scheme.
 pub fn lines(
     data: &Data<'_>,
     task: &TaskSummary,
@@ -92,7 +92,7 @@ pub fn lines(
     all
 }
 
-/// The intervals of every line. Those at one place share the dispersion of all runs.
+/// The intervals of every line. Intervals at one place share the dispersion of the runs of all lines there.
 fn bands(all: &[BTreeMap<usize, Vec<f64>>], bounds: Bounds) -> Vec<Vec<(f64, Interval)>> {
     let mut bands = vec![Vec::new(); all.len()];
     let places: BTreeSet<usize> = all.iter().flat_map(|at| at.keys().copied()).collect();

@@ -5,8 +5,8 @@ use crate::report::synthetic::{self, Synthetic, costs};
 use crate::report::{brief, verdict};
 use resvg::usvg::roxmltree::{Document, Node};
 
-/// In the dark the page changes the ground and the ink of its charts by their colours, which are those
-/// that the charts are drawn in.
+/// In dark mode the page changes the background and the text of its charts by their colours, which have to be those that
+/// the charts are drawn in.
 #[test]
 fn charts_have_dark_colours_in_the_dark() {
     let page = Synthetic::large(3).page(Vec::new());
@@ -27,7 +27,7 @@ fn charts_have_dark_colours_in_the_dark() {
     let mut words = 0;
     for chart in charts {
         let ground = chart.children().find(Node::is_element).unwrap();
-        // The rule for the ground is for the first one.
+        // The rule for the background is for the first element.
         assert!(ground.has_tag_name("rect"));
         assert_eq!(ground.attribute("fill"), Some("#FFFFFF"));
         for text in chart.descendants().filter(|node| node.has_tag_name("text")) {
@@ -112,7 +112,7 @@ fn the_page_has_a_policy_that_allows_what_it_holds_and_nothing_else() {
             assert!(!is_code, "{node:?}: {name}");
         }
     }
-    // What a browser would obey is spelled out.
+    // Characters that a browser would obey are spelled out.
     page.says_all(&[
         "\\u{1b}[2J\\u{9b}\\u{0}&quot; onload",
         "\\u{202e}&lt;script",

@@ -14,7 +14,8 @@ use crate::report::template;
 use crate::report::words::fixed;
 use crate::stats::FEWEST_SEEDS;
 
-/// The paragraph. A source stands as `[@key]`. Of scores that were computed elsewhere nobody knows the methods, and it is empty.
+/// The paragraph. A source stands as `[@key]`. It is empty for scores that were computed elsewhere, whose methods are not
+/// known.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
 //! A report for a paper: its tables as Markdown and LaTeX, a paragraph of methods with its sources, and its pictures as PDF (in a build with the feature `pdf`, otherwise as SVG).
-//! All of it are views on the summary and the figures of the report.
+//! All of it is made from the summary and the figures of the report.
 //!
 //! | file | what it holds |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Tests of what a paper takes of a report.
+//! Tests of the files that a report has for a paper.
 
 use super::{Row, methods, tables};
 use crate::ask::{ChosenRate, Tuned};

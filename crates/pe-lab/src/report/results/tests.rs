@@ -36,7 +36,8 @@ fn the_table_of_a_study_is_read_without_what_failed() {
     assert_eq!(scores, [(20, true, 0.375), (40, false, -0.25)]);
     assert_eq!(results.about.unread, ["floor"]);
     assert!(results.describe()[2].contains("left out: 1 row whose column failure is filled"));
-    // A scaling that was on in the test only is no training, and would count as a scheme that is told from its own.
+    // A scaling that was on in the test only is no training: as a scheme of its own it would be compared with the scheme
+    // that it scales.
     let scaled = text.replace(
         "x,b,1,,,,,the loss is no number",
         "x,a + yarn (test only),1,40,false,0.2,0.25,",
@@ -44,7 +45,7 @@ fn the_table_of_a_study_is_read_without_what_failed() {
     let scaled = read(&scaled).unwrap();
     assert_eq!(scaled.about.schemes, ["a"]);
     scaled.describe()[2].says("left out: 1 row of schemes with a scaling (test only)");
-    // As other programs write it again.
+    // The same table as other programs rewrite it.
     let again = read(&text.replace("true", "True").replace("false", "FALSE")).unwrap();
     assert_eq!(again.runs[0].measures.scores.len(), 2);
     let none = read("task,scheme,seed,score,failure\nx,a,1,0.5,0\nx,b,1,0.5,False\n");

@@ -90,12 +90,12 @@ pub struct TaskSummary {
     /// The largest length that counts as a little beyond: 1.5 times the longest training length.
     #[serde(skip)]
     pub(crate) near: usize,
-    /// Whether a tested length is that of the longest sequence of a group.
+    /// Whether a tested length stands for sequences of several lengths: it is that of the longest.
     pub mixes_lengths: bool,
     /// Whether the tests differ in the resolution of images: a length is then a number of patches, and what is not
     /// inside is not beyond anything.
     pub resolutions: bool,
-    /// How the tested sequences hang together.
+    /// How the tested sequences depend on each other.
     #[serde(skip)]
     pub rows: TestRows,
     /// Of a person's own data, the number of each row's unit at every tested length: see
@@ -197,7 +197,7 @@ pub struct Group {
     pub bounds: Bounds,
     /// The score of every seed: the mean over the sequences of all lengths of the group.
     pub seeds: Vec<SeedScore>,
-    /// Whether every sequence has one answer: then it is as often fully correct as an answer.
+    /// Whether every sequence has one answer: then the share of sequences that are fully correct is the accuracy.
     #[serde(skip)]
     pub has_one_answer: bool,
 }
@@ -288,7 +288,7 @@ pub(super) fn complete_seeds(groups: &[&Group]) -> (Vec<u64>, Vec<Vec<f64>>) {
     (seeds, scores)
 }
 
-/// The mean scores of these groups that are possible.
+/// The range in which the mean score of these groups can lie.
 pub(super) fn possible_means(groups: &[&Group]) -> Bounds {
     let lows = groups.iter().map(|group| match group.bounds {
         Bounds::Between(low, _) => Some(low),
@@ -304,8 +304,8 @@ pub(super) fn possible_means(groups: &[&Group]) -> Bounds {
 pub const ABOVE_THE_FLOOR: f64 = 0.05;
 
 /// Below this normalized score no scheme leads on data for which it is not known what counts as solved: so little was
-/// learned that the differences are not about positions. Of an error such as that of a forecast, as little may be all
-/// there is to learn.
+/// learned that the differences are not about positions. It does not apply to an error, such as that of a forecast: there
+/// a low score may be all there is to learn.
 const UNLEARNED: f64 = 0.2;
 
 /// The normalized score from which on a scheme can lead on some tasks.

@@ -61,7 +61,7 @@ struct Runs {
     bounds: Bounds,
 }
 
-/// One of the groups of lengths of a scheme on a task, and the same over all tasks.
+/// Picks one group of lengths: that of a scheme on a task, and that of a scheme over all tasks.
 type Pick = (
     fn(&SchemeSummary) -> Option<&Group>,
     fn(&mut SchemeOverall) -> &mut Option<Aggregate>,

@@ -6,10 +6,10 @@ use crate::report::comparison::{Comparison, Headline, LeftOut, Part};
 use crate::report::data::Data;
 use crate::stats::{Answer, Bounds, Errors, MARGIN, judge, other_rows, seed_means};
 
-/// With fewer tasks there is nothing left that is a mean.
+/// With fewer tasks than this, leaving one out leaves no mean over tasks.
 const FEWEST_TASKS: usize = 3;
 
-/// The answers without one task, for every task of a question of at least three.
+/// Sets the answers without one task, for every task of a question with at least three tasks.
 pub(super) fn set_left_out(
     headlines: &mut [Headline],
     questions: &[Question<'_>],
@@ -48,9 +48,9 @@ pub(super) struct Question<'a> {
     pub(super) tasks: Vec<&'a TaskSummary>,
     /// The schemes with at least one seed that has a score on each of these tasks.
     pub(super) names: Vec<&'a str>,
-    /// The scores of each, by task and seed.
+    /// The scores of each of these schemes, by task and seed.
     pub(super) scores: Vec<Vec<Vec<f64>>>,
-    /// The means over tasks that are possible.
+    /// The range in which the mean over tasks can lie.
     bounds: Bounds,
 }
 
@@ -71,7 +71,7 @@ impl<'a> Question<'a> {
         let (bounds, named): (Vec<Bounds>, Vec<_>) = complete.unzip();
         let (names, scores) = named.into_iter().unzip();
         Self {
-            // They are those of the tasks, and the same for every scheme.
+            // The bounds follow from the tasks, and are the same for every scheme.
             bounds: bounds.first().map_or(Bounds::UpTo(1.0), |first| *first),
             part,
             tasks,
@@ -90,7 +90,7 @@ impl<'a> Question<'a> {
         self.scores.iter().map(of_scheme).collect()
     }
 
-    /// The pairs, of `all` that are compared in both questions.
+    /// The pairs of this question. `all` is the number of pairs of both questions.
     pub(super) fn comparisons(
         &self,
         data: &Data<'_>,

@@ -7,9 +7,9 @@ use crate::run::Measures;
 use crate::stats::{RowScores, mean};
 use crate::task::TestRows;
 
-/// The normalized score of every test row of a part, the rows of all folds side by side, at every seed that
-/// counts for a scheme. The rows of a failed training score as it does. `None` if the results do not have
-/// them: they were kept only since a later version.
+/// The normalized score of every test row of a part, the rows of all folds side by side, at every seed that counts for a
+/// scheme. The rows of a failed training have its score. `None` if the results have no scores of single rows, or if the
+/// rows overlap, as the windows of a text do.
 pub(super) fn row_scores(
     data: &Data<'_>,
     tasks: &[&TaskSummary],
@@ -42,7 +42,7 @@ pub(super) fn row_scores(
     runs.filter(|runs| !runs.is_empty())
 }
 
-/// The number of the unit of each of these rows: rows of one unit are no further evidence of each other.
+/// The number of the unit of each of these rows: rows of one unit are not independent evidence.
 pub(super) fn row_units(tasks: &[&TaskSummary], part: Part) -> Vec<usize> {
     let mut units = Vec::new();
     for task in tasks {
@@ -65,8 +65,8 @@ pub(super) fn row_units(tasks: &[&TaskSummary], part: Part) -> Vec<usize> {
     units
 }
 
-/// The normalized score of every test row of a part in one run. Rows that are tested at several lengths count
-/// once, with their mean: they are no further rows.
+/// The normalized score of every test row of a part in one run. Rows that are tested at several lengths count once, with
+/// their mean over the lengths.
 pub(super) fn rows_of(measures: &Measures, part: Part, repeated: bool) -> Option<Vec<f64>> {
     let inside = part == Part::Inside;
     let of_part = measures

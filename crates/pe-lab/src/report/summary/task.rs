@@ -90,8 +90,8 @@ impl TaskSummary {
         self.schemes.iter().find(|scheme| scheme.scheme == name)
     }
 
-    /// Whether every sequence has one answer. The scores tell: then a sequence is as often fully correct
-    /// as an answer.
+    /// Whether every sequence has one answer. The scores show it: then the share of sequences that are fully correct is
+    /// the accuracy.
     pub fn has_one_answer(&self) -> bool {
         let groups = |of: &'_ SchemeSummary| {
             [&of.inside, &of.beyond]

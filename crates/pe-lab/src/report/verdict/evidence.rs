@@ -114,7 +114,7 @@ fn score(summary: &Summary, headline: &Headline, leader: &str) -> String {
 fn findings(summary: &Summary, is_best: bool, pairs: &[&Comparison]) -> String {
     let mut text = String::new();
     for (finding, _, what) in FINDINGS {
-        // Beside the best, only what its own test says and the pairs do not is worth a sentence.
+        // If the leader is best, only the pairs that are not proven as single pairs are worth a sentence.
         if is_best && finding != Finding::Best {
             continue;
         }

@@ -31,7 +31,7 @@ pub(super) fn answer(summary: &Summary) -> Answer {
     }
     let positions = positions(summary, first);
     let need = positions.as_ref().map(|of| &of.found);
-    // That the control is below is said with them.
+    // The sentence about positions already says that the control is below.
     let told = matches!(need, Some(Need::Needed | Need::Helpful));
     let parts = summary.headlines.iter().filter_map(|headline| {
         let without = told.then_some(first.part) == Some(headline.part);
@@ -51,7 +51,7 @@ fn few_seeds(summary: &Summary, headline: &Headline) -> Option<Answer> {
     let fewest = pairs.clone().flat_map(|pair| pair.seeds).min()?;
     let all_few = pairs.all(|pair| pair.finding == Finding::FewSeeds);
     let leader = headline.order.first()?;
-    // Of two schemes with the same mean none is highest.
+    // Of two schemes with the same mean neither is the highest.
     let second = headline.order.get(1);
     let second = second.and_then(|of| summary.pair(headline, of));
     let tied = second.is_some_and(Comparison::is_tie);
@@ -64,7 +64,8 @@ fn few_seeds(summary: &Summary, headline: &Headline) -> Option<Answer> {
     })
 }
 
-/// What the leader of a part and the control say. `None` if there is no control, or if it leads.
+/// What the leader of a part and the control show about the need of positions. `None` if there is no control, or if it
+/// leads.
 fn positions(summary: &Summary, headline: &Headline) -> Option<Positions> {
     let leader = headline.order.first()?;
     let control = headline.order.iter().find(|scheme| is_control(scheme))?;
@@ -97,8 +98,8 @@ fn positions(summary: &Summary, headline: &Headline) -> Option<Positions> {
     })
 }
 
-/// The standing in one part. `told` says that the control is below is said already. `None` if that leaves nothing to
-/// say.
+/// The standing in one part. `told` is true if another sentence already says that the control is below. `None` if then
+/// nothing is left to say.
 fn standing(summary: &Summary, headline: &Headline, told: bool) -> Option<Standing> {
     let part = headline.part;
     let [leader, others @ ..] = &headline.order[..] else {
@@ -246,7 +247,7 @@ mod tests {
             panic!("a share of right answers");
         };
         assert!((without - (0.25 + 0.75 * 0.11)).abs() < 1e-9 && of == "reverse");
-        // That no positions are below is said already.
+        // Another sentence already says that the scheme without positions is below.
         let shared = Top::Shared {
             level: ["sinusoidal", "learned"].map(String::from).to_vec(),
             same: Vec::new(),
@@ -320,7 +321,7 @@ mod tests {
             assert_eq!(few(&LOW[..seeds], &HIGH[..seeds]), (seeds, 3, 5, learned));
         }
         assert_eq!(few(&[0.01, 0.0], &[0.0, 0.02]), (2, 3, 5, None));
-        // Of two equal means none is highest.
+        // Of two equal means neither is the highest.
         assert_eq!(few(&[0.9, 0.7], &[0.7, 0.9]), (2, 3, 5, None));
         let rows = |right: [f64; 2]| right.map(|right| (right / 89.0 - 0.1) / 0.9);
         let equal = few(&rows([60.0, 66.0]), &rows([63.0, 63.0]));

@@ -9,12 +9,12 @@ use crate::report::words::{counted, fixed, list, range, spoken};
 use crate::stats::OtherRows;
 use crate::task::TestRows;
 
-/// Whether other rows of a person's data would say the same. Every seed is tested on the same ones.
+/// Whether other rows of a person's data would say the same. Every seed is tested on the same rows.
 pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
     let Some(data) = summary.origin.own_data() else {
         return of_the_laboratory(summary, headline.part);
     };
-    // The parts of the data, each of which is the test of a task of its own, or one test for all.
+    // With folds, each task tests one part of the data; otherwise one task tests all of them.
     let mut tasks = summary.tasks.iter();
     let tested = tasks.clone().map(|of| of.samples[headline.part as usize]);
     let tested: usize = tested.sum();
@@ -32,7 +32,7 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
         return None;
     }
     let all = tested_rows(summary, data, headline.part, tested);
-    // Without an interval of each pair, one with few seeds may be the closest.
+    // A pair without an interval, as it has few seeds, counts as the closest: then nothing is claimed.
     let closest = closest(summary, headline.part, leader);
     let Some((pair, rows)) = closest.filter(|(_, rows)| rows.interval.is_some()) else {
         return Some(format!("{all}: what other rows would say is not known."));
@@ -69,7 +69,7 @@ fn tested_rows(summary: &Summary, data: &DataSpec, part: Part, tested: usize) ->
     }
 }
 
-/// Of the pairs of the leader, that with the lowest interval: of those that are not established if there are any.
+/// The leader's pair whose interval has the lowest end, among those that are not established if there are any.
 fn closest<'a>(
     summary: &'a Summary,
     part: Part,

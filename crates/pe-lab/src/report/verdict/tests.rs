@@ -40,7 +40,7 @@ const HIGH: &[f64] = &[0.90, 0.93, 0.91, 0.92, 0.89];
 
 const LOW: &[f64] = &[0.50, 0.46, 0.52, 0.49, 0.51];
 
-/// Scores that are lower by this, at other seeds.
+/// [`HIGH`] lowered by this much, with the scores in reverse order of the seeds.
 fn lower(by: f64) -> Vec<f64> {
     HIGH.iter().rev().map(|score| score - by).collect()
 }
@@ -56,14 +56,14 @@ fn one_sentence_says_which_scheme_is_best_and_how_sure_that_is() {
             "a is best of the three on mine (nearest: b, +0.41, 95 % 0.38 to 0.44, p < 0.0001; 5 seeds).",
             "",
         ),
-        // What is not established is called so, and the others are sorted.
+        // A leader that is not established as best is called so, and the others are sorted by what was found.
         (
             vec![a, ("near", &near), ("low", LOW)],
             "a is highest of the three on mine (0.91 of 1), but that it is best is not established (nearest: near, +0.01, \
              95 % -0.02 to 0.04, p 0.4",
             "5 seeds). Proven below it: low (+0.41). Undecided: near (+0.01, since the runs of near score from 0.88 to 0.92).",
         ),
-        // The best comes with the pairs that are not proven.
+        // A best scheme is named with the pairs that are not proven.
         (
             [
                 &[a, ("near", &close)],
@@ -88,7 +88,7 @@ fn one_sentence_says_which_scheme_is_best_and_how_sure_that_is() {
             "no scheme is clearly above the floor on mine (that takes a score of 0.05).",
             "0.05).",
         ),
-        // What the tests find there all the same is said.
+        // What the tests find among such low scores is said too.
         (
             vec![("a", &[0.041, 0.040, 0.042]), ("b", &[0.001, 0.0, 0.002])],
             "no scheme is clearly above the floor on mine (that takes a score of 0.05).",
@@ -248,7 +248,7 @@ fn looks_share_the_errors_and_say_when_it_is_decided() {
     }
 }
 
-/// Every seed agrees; 30 rows of 100 speak for a, which has five, and `against` rows for b.
+/// Two schemes on 100 rows: `a`, with five seeds, is better on 30 rows, and `b` on `against` rows, at every seed.
 fn of_rows(against: usize, folds: Option<usize>, seeds_of_b: u64) -> Vec<String> {
     let tasks: &[&str] = match folds {
         None => &["mine"],

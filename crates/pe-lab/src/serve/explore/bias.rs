@@ -217,7 +217,7 @@ pub fn fire(values: &Values) -> Result<Numbers, Refusal> {
     let device = Device::flex();
     let mut fire = config.try_init(&device)?;
     let mut rng = random(values);
-    // As a linear layer starts: up to 1/√inputs.
+    // Drawn as a linear layer is initialized: up to 1/√inputs.
     let outer = 1.0 / (hidden as f32).sqrt();
     fire.inner.weight = param([1, hidden], &mut rng, 1.0);
     fire.inner.bias = Some(param([hidden], &mut rng, 1.0));

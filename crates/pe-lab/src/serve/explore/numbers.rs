@@ -68,7 +68,7 @@ pub fn shown(number: f64) -> String {
     }
 }
 
-/// So many of `count` things, evenly spaced, the first and the last among them.
+/// At most `most` indices of `count` things, evenly spaced, the first and the last among them.
 pub fn some(most: usize, count: usize) -> impl ExactSizeIterator<Item = usize> {
     let shown = count.min(most);
     (0..shown).map(move |k| k * (count - 1) / (shown - 1).max(1))
@@ -80,10 +80,10 @@ pub fn host<const D: usize>(tensor: Tensor<D>) -> Vec<f64> {
     data.try_to_vec().expect("it was converted")
 }
 
-/// The position of the query, and how far away the keys are, on both sides.
+/// The position of the query.
 pub const QUERY: Control = Control::whole("query", "position of the query", (0, MAX_POSITION), 256);
 
-/// See [`QUERY`].
+/// How far away the keys are from the query, on both sides.
 pub const REACH: Control =
     Control::whole("reach", "keys up to this far away", (1, MAX_POSITION), 256);
 

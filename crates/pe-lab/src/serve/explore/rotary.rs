@@ -139,7 +139,7 @@ fn config(values: &Values) -> RotaryPositionalEncodingConfig {
 fn vectors(values: &Values) -> [Vec<f32>; 2] {
     let width = values.whole("d_head");
     let mut rng = generator("explorer", values.whole("seed") as u64, 0);
-    // Of variance 1, as the equal ones.
+    // Uniform with variance 1, so that the mean square is that of the vectors of ones.
     let most = 3.0_f32.sqrt();
     [(); 2].map(|()| match values.word("vectors") {
         "random" => (0..width).map(|_| rng.random_range(-most..most)).collect(),
@@ -167,7 +167,7 @@ pub fn numbers(values: &Values) -> Result<Numbers, Refusal> {
     if values.word("scaling") == "longrope" {
         facts.push(about_longrope(values, length));
     }
-    // Positions as real numbers: their rows are computed for the call, and no buffer grows to the largest.
+    // Positions are given as real numbers: their rows are computed for the call, and no buffer grows to the largest.
     let rope = config.clone().with_max_len(1).try_init(&Device::flex())?;
     let wavelengths = spectrum.wavelengths();
     let (count, span) = (wavelengths.len(), span(&wavelengths));

@@ -142,7 +142,7 @@ fn the_one_column_of_dates_is_the_time_and_two_are_asked_about() {
     let counted = read(&counted.replacen("0,", ",", 1), "").unwrap();
     counted.says("the column without a name counts the rows, and is not read");
     assert_eq!(counted.task().vector_width(), Some(2));
-    // Whoever names the columns says that no time is wanted.
+    // Naming the columns with `columns` says that no time is wanted.
     let named = read(&text, "columns = ['x']").unwrap();
     assert!(!named.task().has_times());
     let asked = read(&two, "").unwrap_err();

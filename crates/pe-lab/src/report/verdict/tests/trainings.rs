@@ -95,7 +95,7 @@ fn trainings_until_they_have_converged_rank_what_is_reached() {
     // Below the limit the steps were chosen by other examples.
     fall(study.measures("mine", "b", 2));
     verdict(&study)[0].says("within the limit");
-    // One run that met the limit is enough to take that back, and one without a curve shows nothing, either way.
+    // Runs that met the limit take that back: seed 2 still falls, and seed 4 has no losses to show that it had converged.
     study.measures("mine", "b", 4).held_out.clear();
     for seed in [2, 4] {
         let curve = &mut study.measures("mine", "b", seed).curve;
