@@ -188,8 +188,16 @@ fn the_steps_of_a_decoders_task_stay_where_it_is_named_without_causal() {
     let [decoder, other] = ["causal = true\n", ""].map(|causal| plan(&format!("{causal}{steps}")));
     for (base, over, left) in [
         (&decoder, "tasks = ['reverse']", "'reverse(causal)' = 500"),
-        (&decoder, "tasks = ['reverse(causal)']", "'reverse(causal)' = 500"),
-        (&other, "tasks = ['reverse']\ncausal = true", "'reverse(causal)' = 500"),
+        (
+            &decoder,
+            "tasks = ['reverse(causal)']",
+            "'reverse(causal)' = 500",
+        ),
+        (
+            &other,
+            "tasks = ['reverse']\ncausal = true",
+            "'reverse(causal)' = 500",
+        ),
         (&other, "tasks = ['reverse']", ""),
         (&decoder, "tasks = ['reverse']\ncausal = false", ""),
     ] {
