@@ -80,7 +80,7 @@ impl DinoV3 {
                 down: linear("mlp.down_proj")?,
             })
         };
-        // Rows, then columns; an angle of one turn is as far as from the centre to the edge.
+        // Rows, then columns. From the centre to the edge of the image the fastest pair makes one turn.
         let turns = std::f64::consts::TAU;
         let axes = Axes::new([0, 1].map(|axis| Axis::new(axis).with_scale(turns)));
         let rope = RotaryPositionalEncodingConfig::new(width / heads)

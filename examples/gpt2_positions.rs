@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let y = input.forward(next, &Positions::from(5));
     println!("the next token, at position 5: {:?}", y.dims());
 
-    // What the file does not have.
+    // A name that the file does not have.
     let wrong = LearnedPositionalEmbeddingConfig::new(d_model, max_len);
     let error = wrong.init_from_file(path, "wpe", &device).unwrap_err();
     println!("\na wrong name: {error}");

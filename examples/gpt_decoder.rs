@@ -94,7 +94,7 @@ pub struct Decoder {
     kind: &'static Kind,
     heads: usize,
     embedding: Tensor<2>,
-    /// All layers are alike.
+    /// The same rotation in all layers.
     rope: Option<RotaryPositionalEncoding>,
     alibi: Option<Alibi>,
     first_norm: Option<Norm>,
@@ -176,7 +176,7 @@ impl Decode for Decoder {
         if let Some(norm) = &self.first_norm {
             x = norm.forward(x);
         }
-        // Keys of the cache count as the tokens do: padding does not.
+        // Keys of the cache are at the positions of their tokens, which do not count padding.
         let keys = (&Positions::from_token_mask(real.clone()), real.dims()[1]);
         let bias = self
             .alibi

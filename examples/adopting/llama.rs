@@ -48,7 +48,7 @@ fn scaled(frequencies: Tensor<1>) -> Tensor<1> {
     frequencies.clone() * fast.clone() + frequencies / 8.0 * (-fast + 1.0)
 }
 
-/// A rotation by minus the angle of heads that come after the tokens, `[batch, seq, heads, d_head]`.
+/// A rotation by the opposite angle, with the heads after the tokens: `[batch, seq, heads, d_head]`.
 pub fn opposite(device: &Device) -> Result<f32> {
     let (x, start) = (random([2, 40, 4, 64], device), 60);
     let speed = frequencies(10_000.0, 64);

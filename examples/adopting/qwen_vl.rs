@@ -35,7 +35,7 @@ pub fn difference(device: &Device) -> Result<f32> {
     Ok(largest)
 }
 
-/// The time, height and width of the tokens. After the image comes one past the largest number in it.
+/// The time, height and width of the tokens. The text after the image begins one past the largest number in it.
 fn with_image() -> Vec<[usize; 3]> {
     let image = (0..24).map(|patch| [3, 3 + patch / 6, 3 + patch % 6]);
     let text = [9, 10].map(|at| [at; 3]);
@@ -52,7 +52,7 @@ fn padded() -> Vec<[usize; 3]> {
         .collect()
 }
 
-/// Of three pairs the second is for the height and the third for the width, as far as these have pairs.
+/// Of every three pairs the second is for the height and the third for the width, as far as these have pairs.
 fn by_hand(x: Tensor<4>, rows: [Vec<[usize; 3]>; 2], device: &Device) -> Tensor<4> {
     let speed = frequencies(5e6, 128);
     let rows = rows.map(|tokens| {

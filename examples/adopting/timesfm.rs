@@ -45,7 +45,7 @@ fn by_hand(qkv: Tensor<3>, start: usize, device: &Device) -> Tensor<3> {
     Tensor::cat(parts.collect(), 2)
 }
 
-/// The scores: where the decay is centred cancels out in them.
+/// Compares the scores: the position at which the decay is centred cancels out in them.
 fn toto(device: &Device) -> Result<f32> {
     let [q, k] = [(); 2].map(|()| random([1, 2, 30, 64], device));
     let xpos = XPosPositionalEncodingConfig::new(64)

@@ -86,8 +86,8 @@ pub(crate) fn parameter<const D: usize>(
     )?))
 }
 
-/// A tensor of a shape from a file, in the default float type of the device. Axes of length 1 that the
-/// file has before that shape are passed over. `meaning` says in an error what the sizes are.
+/// A tensor of a shape from a file, in the default float type of the device. Leading axes of length 1 that the file has
+/// in addition are removed. `meaning` says in an error what the sizes are.
 pub(crate) fn tensor<const D: usize>(
     path: &Path,
     name: &str,
@@ -126,7 +126,7 @@ fn read(path: &Path, name: &str) -> Result<TensorData, CheckpointError> {
         path: path.to_path_buf(),
         reason,
     };
-    // A safetensors file is a length and then JSON; no file of PyTorch's has a brace there.
+    // A safetensors file begins with a length and then a JSON object; no PyTorch file has a brace there.
     let mut start = [0; 9];
     let mut file = File::open(path).map_err(|error| unreadable(error.to_string()))?;
     file.read_exact(&mut start)

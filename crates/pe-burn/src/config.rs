@@ -27,9 +27,10 @@ use serde::{Deserialize, Deserializer};
 /// }
 /// ```
 ///
-/// A method is documented by what its option says; docs of its own take the place of that. One whose argument has another type than
-/// the option says it, as in `with_height: f64;` for an `Option<f64>`, and converts it. It may be left out, for one written by hand.
-/// In data an option may be absent; the docs of the struct end with a sentence that names what may not.
+/// A setter has the docs of its option, unless it has docs of its own. Where its argument has another type than the
+/// option, give the type, as in `with_height: f64;` for an `Option<f64>`: the setter converts it. Leave out a setter that
+/// is written by hand. In data an option may be absent; the docs of the struct end with a sentence that names the
+/// required fields.
 macro_rules! config {
     (@setter [$($docs:tt)*] [] $option:ident: $type:ty) => {};
     (@setter [$($docs:tt)*] [$setter:ident $($given:tt)*] $option:ident: $type:ty) => {
@@ -108,7 +109,7 @@ macro_rules! config {
 }
 pub(crate) use config;
 
-/// The value of an option that the data has. Without this a null would count as none for every type.
+/// The value of an option that is present in the data. Without this, serde would read `null` as absent for every type.
 pub(crate) fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     data: D,
 ) -> Result<Option<T>, D::Error> {
@@ -140,8 +141,8 @@ macro_rules! init {
 }
 pub(crate) use init;
 
-/// [`init!`], and what a module has that keeps its configuration in a field `config`: `config()`, and how it
-/// prints itself, with the settings that are listed.
+/// [`init!`], for a module that keeps its configuration in a field `config`, together with the method `config()` and a
+/// display that shows the listed settings.
 ///
 /// ```text
 /// module!(AlibiConfig => Alibi { heads, shape });

@@ -3,7 +3,7 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The old places that a new one is a weighted sum of.
+/// The old places that a new place is computed from, and their weights in the sum.
 pub(crate) type Taps = Vec<(usize, f64)>;
 
 /// Resizes the rows of an image, `[height][width][d_model]`, along one axis and then along the other.
@@ -23,7 +23,7 @@ pub(crate) fn image(
     line(&wide, to[1] * d_model, &taps(from[0], to[0]))
 }
 
-/// The sums of rows of a width.
+/// Weighted sums of rows of this width: one sum for each element of `taps`.
 pub(crate) fn line(rows: &[f64], width: usize, taps: &[Taps]) -> Vec<f64> {
     taps.iter()
         .flat_map(|taps| {
@@ -36,7 +36,7 @@ pub(crate) fn line(rows: &[f64], width: usize, taps: &[Taps]) -> Vec<f64> {
         .collect()
 }
 
-/// Four places each: Keys, *Cubic Convolution Interpolation for Digital Image Processing*, 1981, eq. 4
+/// Four places for each new one, by Keys, *Cubic Convolution Interpolation for Digital Image Processing*, 1981, eq. 4
 /// with a = −0.75 as in PyTorch and OpenCV. The centre of a pixel is half a pixel from its edge, and
 /// the edge is repeated outside the image.
 pub(crate) fn bicubic(from: usize, to: usize) -> Vec<Taps> {
@@ -56,8 +56,8 @@ pub(crate) fn bicubic(from: usize, to: usize) -> Vec<Taps> {
     centres(from, to).map(taps).collect()
 }
 
-/// Two places each, with the same centres and edges, as PyTorch's `interpolate` has it for the modes
-/// `linear` and `bilinear` without `align_corners`.
+/// Two places for each new one, with the same centres and edges, as PyTorch's `interpolate` has it for the modes `linear`
+/// and `bilinear` without `align_corners`.
 pub(crate) fn linear(from: usize, to: usize) -> Vec<Taps> {
     let last = from - 1;
     let taps = |centre: f64| {
@@ -75,11 +75,11 @@ fn centres(from: usize, to: usize) -> impl Iterator<Item = f64> {
     (0..to).map(move |place| (place as f64 + 0.5) * ratio - 0.5)
 }
 
-/// For distances from −n to n, of which there is an odd number: the distances of the old table are
-/// thought to grow geometrically, 0, 1, 1 + q, 1 + q + q², …, with the q for which the last one is that
-/// of the new table, and between two of them it is linear. Beyond the last one its entry is repeated.
+/// For tables of the distances −n to n, which have an odd number of rows. The distances of the old table are taken to
+/// grow geometrically, 0, 1, 1 + q, 1 + q + q², …, with q such that the last one is the last distance of the new table.
+/// Between two of them the interpolation is linear; beyond the last one its entry is repeated.
 ///
-/// q is sought by bisection between 1.01 and 1.5, as in the code of BEiT: in a smaller table, the outer
+/// q is found by bisection between 1.01 and 1.5, as in the code of BEiT: in a smaller table, the outer
 /// distances are cut off.
 pub(crate) fn geometric(from: usize, to: usize) -> Vec<Taps> {
     let (old, new) = ((from / 2) as i32, (to / 2) as i64);

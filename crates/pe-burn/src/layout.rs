@@ -230,7 +230,7 @@ mod tests {
     fn heads_that_cannot_be_converted_are_refused() {
         let x = Tensor::<1>::zeros([8], &Device::flex());
         let (from, to) = (Layout::Interleaved, Layout::Halves);
-        // The numbers of heads and of rotated columns. With 0 of these the conversion would do nothing, without a word.
+        // The numbers of heads and of rotated columns. With 0 of these the conversion would silently do nothing.
         refused! {
             |bad| convert_heads(x.clone(), bad.0, bad.1, from, to);
             (2, 0) => "rotary_dim must be even, from 2 to d_head 4; got 0",

@@ -39,10 +39,10 @@
 //!
 //! # A model that takes any scheme
 //!
-//! Position enters a transformer at one of four places. There is a trait for each, and attention scores have four:
-//! for positions alone, for a look at queries and keys, for one at hidden states, and for gates that forget. A scheme may act at several
-//! places. [`Positional`] says at which: it answers with the trait of each, or with `None`. All schemes have it, and a
-//! scheme of your own goes wherever they go:
+//! Position enters a transformer at one of four places. There is a trait for each place, and attention scores have four
+//! traits: for a bias from positions alone, from queries and keys, from hidden states, and for forget gates. A scheme may
+//! act at several places. [`Positional`] says at which: it has a method for each trait, which returns the scheme as that
+//! trait or `None`. All schemes implement it, and a scheme of your own that does can be used wherever they can:
 //!
 //! | hook | place | schemes |
 //! |---|---|---|
@@ -56,10 +56,10 @@
 //!
 //! [`PositionalScheme`] is any scheme of this crate, chosen by name or from data. It also has the hooks [`Embed`] and
 //! [`Rotate`] and the methods [`score_bias`](PositionalScheme::score_bias) and
-//! [`weight_bias`](PositionalScheme::weight_bias), which do nothing where a scheme does nothing.
-//! A layer of causal attention with a cache, for all of them but the last two lines (Inkling, FoX), for which it would have to
-//! ask by [`as_hidden_bias`](Positional::as_hidden_bias) and [`as_forget_gate`](Positional::as_forget_gate); `score_bias`
-//! returns an error for these:
+//! [`weight_bias`](PositionalScheme::weight_bias), which do nothing where the scheme does not act. The layer below has
+//! causal attention with a cache, and takes all schemes but the last two lines (Inkling, FoX). For these `score_bias`
+//! returns an error: the layer would have to call [`as_hidden_bias`](Positional::as_hidden_bias) and
+//! [`as_forget_gate`](Positional::as_forget_gate).
 //!
 //! ```
 #![doc = include_str!("../examples/attention.rs")]
@@ -178,9 +178,9 @@ pub mod axes {
     pub use crate::positions::{Axis, AxisFrequencies, PairOrder};
 }
 pub mod content {
-    //! Biases that look at queries and keys: [Shaw], [Transformer-XL and Conformers](TransformerXl),
-    //! [DeBERTa](Deberta), [TUPE](Tupe), [CoPE](Cope). Their hook is [`ScoreBias`](crate::ScoreBias). [Inkling]'s looks at
-    //! hidden states: [`HiddenBias`](crate::HiddenBias).
+    //! Biases that look at queries and keys: [Shaw], [Transformer-XL and Conformers](TransformerXl), [DeBERTa](Deberta),
+    //! [TUPE](Tupe), [CoPE](Cope). Their hook is [`ScoreBias`](crate::ScoreBias). The hook of [Inkling], which looks at
+    //! hidden states, is [`HiddenBias`](crate::HiddenBias).
     pub use crate::bias::{
         Cope, CopeConfig, Deberta, DebertaConfig, Inkling, InklingConfig, RelativeLogits, Shaw,
         ShawConfig, TransformerXl, TransformerXlConfig, Tupe, TupeConfig,

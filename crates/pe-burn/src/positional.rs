@@ -9,10 +9,11 @@ use crate::rotate::Rotate;
 
 /// A positional scheme as a model sees it: the places of a transformer at which it acts.
 ///
-/// Each method answers with the trait of one place, or with `None` where the scheme does nothing. A scheme may act at
-/// several: what it adds to scores at several of them is summed. (A type that has [`Bias`] has [`ScoreBias`] by that, so
-/// that a scheme which adds both is made of two types.) All schemes of this crate have this trait, [`PositionalScheme`](crate::PositionalScheme) too, and a scheme
-/// of another crate goes wherever they go:
+/// Each method returns the scheme as the trait of one place, or `None` where the scheme does nothing there. A scheme may
+/// act at several places; what it adds to scores through several of these traits is summed. (A type that implements
+/// [`Bias`] gets [`ScoreBias`] from that, so a scheme that adds both needs two types.) All schemes of this crate
+/// implement this trait, [`PositionalScheme`](crate::PositionalScheme) too, and a scheme of another crate that does can
+/// be used wherever they can:
 ///
 /// ```
 /// use burn::tensor::{Device, FloatDType, Tensor};
@@ -94,7 +95,7 @@ pub struct NoPositions {}
 
 impl Positional for NoPositions {}
 
-/// A module that acts at one place.
+/// Implements [`Positional`] for a module that acts at one place.
 macro_rules! acts_at {
     ($module:ty, Embed) => {
         acts_at!($module, as_embed, Embed);
@@ -114,7 +115,7 @@ macro_rules! acts_at {
     ($module:ty, WeightBias) => {
         acts_at!($module, as_weight_bias, WeightBias);
     };
-    // Its file says where it acts, since it may rotate too.
+    // The file of the module implements it, since the module may rotate too.
     ($module:ty, ForgetGate) => {};
     ($module:ty, $method:ident, $hook:ident) => {
         impl Positional for $module {

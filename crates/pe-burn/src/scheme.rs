@@ -90,8 +90,8 @@ macro_rules! schemes {
         }
 
         impl PositionalConfig {
-            /// The names of the schemes that a name and the sizes of a model make, for positions on a line:
-            /// [`by_name`](Self::by_name) takes them.
+            /// The names that [`by_name`](Self::by_name) takes: schemes for positions on a line that need no other sizes
+            /// than those of a model.
             pub const NAMES: &'static [&'static str] = &["none", $($named),*];
 
             /// The names of all schemes of this type, as the field `kind` takes them: [`NAMES`](Self::NAMES), and
@@ -106,7 +106,7 @@ macro_rules! schemes {
             ///
             /// [`PositionError::UnknownName`], which lists the known names; [`PositionError::Number`] for
             /// a scheme that works on heads, when `d_model` is not a multiple of `heads`;
-            /// [`PositionError::Config`] for one of [`KINDS`](Self::KINDS) alone.
+            /// [`PositionError::Config`] for a name that is in [`KINDS`](Self::KINDS) but not in [`NAMES`](Self::NAMES).
             pub fn by_name(
                 name: &str,
                 d_model: usize,

@@ -41,7 +41,7 @@ pub(crate) fn ids_on(ids: &Tensor<2, Int>, device: &Device) -> Tensor<2, Int> {
     Tensor::from_data(ids.to_data(), (&device, dtype))
 }
 
-/// Indices of a module in an integer type that its device has: it may have come from one that has another.
+/// Indices of a module in an integer type that its device supports: the module may come from a device with another type.
 pub(crate) fn on_own_device(indices: &Tensor<1, Int>) -> Tensor<1, Int> {
     let device = indices.device();
     if device.supports_dtype(indices.dtype()) {

@@ -27,13 +27,13 @@ pub(crate) fn values<const D: usize>(tensor: Tensor<D>) -> Vec<f32> {
     tensor.into_data().try_into_vec_as().unwrap()
 }
 
-/// The largest difference between two tensors of one shape; NaN if a number is missing in one of them.
+/// The largest difference between two tensors of one shape; NaN if one of them has a NaN.
 pub(crate) fn distance<const D: usize>(a: Tensor<D>, b: Tensor<D>) -> f32 {
     assert_eq!(a.dims(), b.dims());
     apart(&values(a), &values(b))
 }
 
-/// The largest difference between numbers; NaN if one is missing. Equal infinities differ by 0.
+/// The largest difference between numbers; NaN if there is a NaN. Equal infinities differ by 0.
 pub(crate) fn apart(a: &[f32], b: &[f32]) -> f32 {
     assert_eq!(a.len(), b.len());
     let mut most = 0.0_f32;
@@ -60,7 +60,7 @@ pub(crate) fn apart(a: &[f32], b: &[f32]) -> f32 {
 /// }
 /// ```
 ///
-/// What refuses anything else is told first, as in `|bad| spectrum.scaled(&bad, 1);`.
+/// To test another call than `try_init`, put it first, as in `|bad| spectrum.scaled(&bad, 1);`.
 macro_rules! refused {
     (|$bad:ident| $call:expr; $($value:expr => $words:expr,)+) => {
         $({

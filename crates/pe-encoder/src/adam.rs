@@ -12,12 +12,12 @@ use crate::kernels::rates::Rates;
 /// Adam (Kingma and Ba, [*Adam: A Method for Stochastic Optimization*](https://arxiv.org/abs/1412.6980),
 /// 2014, algorithm 1) with gradients clipped by norm.
 ///
-/// It computes what Burn's Adam and its clipping by norm do. For each parameter, Burn runs 13
-/// operations for the step and 8 for the norm, and starting an operation on a small tensor takes longer than running it. So one kernel
-/// does it all for `f32` on Flex, with the feature `flex`, on the CPU of LibTorch, with `tch`, and on graphics cards, with a feature for
-/// one (two launches from 1,025 elements on, where gradients are clipped; [`ModuleAdam`](crate::ModuleAdam) steps all parameters of a
-/// module together). On other devices it is Burn's. On Flex every bit is Burn's too, but where a gradient is clipped: its norm is added
-/// up in `f64`.
+/// It computes what Burn's Adam and its clipping by norm do. For each parameter, Burn runs 13 operations for the step and
+/// 8 for the norm, and starting an operation on a small tensor takes longer than running it. So one kernel does all of it
+/// for `f32`: on Flex, with the feature `flex`, on the CPU of LibTorch, with `tch`, and on graphics cards, with a feature
+/// for one (two launches from 1,025 elements on, where gradients are clipped; [`ModuleAdam`](crate::ModuleAdam) steps all
+/// parameters of a module together). On other devices Burn's operations run. On Flex every bit is the same as Burn's,
+/// except where a gradient is clipped, since its norm is added up in `f64`.
 ///
 /// A step panics when the gradient or a moment does not have the shape of the parameter, and, where a kernel takes it, when one
 /// of them is not `f32` on the device of the parameter.
@@ -47,9 +47,9 @@ pub struct Adam {
     /// The largest norm of the gradient of a parameter: a gradient with a larger norm is scaled down
     /// to it, each parameter by itself. `None` clips nothing.
     pub clip_norm: Option<f32>,
-    /// The share of itself, times the learning rate, by which each step makes a weight smaller, apart from its gradient (AdamW;
-    /// Loshchilov and Hutter 2019). It is for parameters of two and more axes, and so for no bias and no normalization. At
-    /// least 0.
+    /// Weight decay as in AdamW (Loshchilov and Hutter 2019): besides the update by its gradient, each step makes a
+    /// weight smaller by this share of itself times the learning rate. It is for parameters of two and more axes, and so
+    /// for no bias and no normalization. At least 0.
     pub weight_decay: f32,
     /// Whether the kernel may be used.
     pub kernels: Kernels,

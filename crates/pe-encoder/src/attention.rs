@@ -95,10 +95,11 @@ pub(crate) fn projection(inputs: usize, outputs: usize, device: &Device) -> Line
 /// Multi-head self-attention `softmax(q kᵀ / √d_head + bias) v` (Vaswani et al. 2017, section 3.2)
 /// with a positional scheme.
 ///
-/// One linear layer makes queries, keys and values; another one projects the heads' results. The
-/// scheme rotates `q` and `k` and gives `bias`, which may depend on the rotated `q` and `k`, and to which a
-/// [forget gate](pe_burn::ForgetGate) adds. What it [adds to the weights](pe_burn::WeightBias) comes after the softmax, and after dropout, for the
-/// keys that a token attends to. With a scheme that does none of it, the result is that of Burn's [`MultiHeadAttention`](burn::nn::attention::MultiHeadAttention).
+/// One linear layer makes queries, keys and values; another one projects the heads' results. The scheme rotates `q` and
+/// `k` and gives `bias`, which may depend on the rotated `q` and `k`; a [forget gate](pe_burn::ForgetGate) adds to it.
+/// What the scheme [adds to the weights](pe_burn::WeightBias) comes after the softmax, and after dropout, for the keys
+/// that a token attends to. With a scheme that does none of this, the result is that of Burn's
+/// [`MultiHeadAttention`](burn::nn::attention::MultiHeadAttention).
 ///
 /// ```
 /// use burn::tensor::{Device, Distribution, Tensor};
@@ -182,10 +183,10 @@ impl Attention {
     /// Attention of new tokens to those of the cache, to themselves and to the new tokens before
     /// them. Appends the new tokens to the cache.
     ///
-    /// The result for a sequence is that of [`forward`](Self::forward), however it is divided into
-    /// calls, unless a scaling of RoPE follows the length
-    /// ([`RotaryPositionalEncoding`](pe_burn::RotaryPositionalEncoding) says which do). Position 0 is the first token of
-    /// the cache.
+    /// The result for a sequence is that of [`forward`](Self::forward), however it is divided into calls, unless the
+    /// frequencies of RoPE are scaled by the length of the input
+    /// ([`RotaryPositionalEncoding`](pe_burn::RotaryPositionalEncoding) says which scalings do so). Position 0 is the
+    /// first token of the cache.
     ///
     /// # Shapes
     ///
@@ -194,9 +195,9 @@ impl Attention {
     ///
     /// # Panics
     ///
-    /// When the attention is not causal, when the width of `x` is not `d_model`, when the cache
-    /// holds another batch size or that of another kind of scheme, when the scheme has no encoding for these positions, and when
-    /// what it returns has another shape than this attention needs or is on another device.
+    /// When the attention is not causal, when the width of `x` is not `d_model`, when the cache has another batch size or
+    /// was filled with another kind of scheme, when the scheme has no encoding for these positions, and when what it
+    /// returns has another shape than this attention needs or is on another device.
     pub fn forward_cached(
         &self,
         x: Tensor<3>,
@@ -212,8 +213,8 @@ impl Attention {
         whole(part, self.kernels)
     }
 
-    /// `x` with the autodiff of the weights, which the first product would give it. Before that, the device of `x` says which
-    /// kernels run and whether weights are dropped.
+    /// `x`, moved to the autodiff device of the weights if they have one. The first product would do this anyway, but
+    /// before it the device of `x` decides which kernels run and whether weights are dropped.
     pub(crate) fn with_autodiff(&self, x: Tensor<3>) -> Tensor<3> {
         match self.qkv.weight.gradient_checkpointing_strategy() {
             Some(strategy) if !x.is_autodiff() => {
@@ -223,7 +224,7 @@ impl Attention {
         }
     }
 
-    /// What it has in common with other layers.
+    /// The settings that this layer may share with others.
     pub(crate) fn form(&self) -> Form {
         let [d_model, _] = self.qkv.weight.dims();
         Form {
@@ -302,7 +303,7 @@ impl Attention {
         Part::Last(y, &self.output)
     }
 
-    /// What the layer reads, and the same where the scheme reads it too.
+    /// The input, and once more as a tensor if the scheme reads it too.
     fn states<'a>(&self, x: Input<'a>, shared: &Shared<'_>) -> (Input<'a>, Option<Tensor<3>>) {
         if !shared.reads_states() {
             return (x, None);
@@ -394,8 +395,8 @@ impl Attention {
         self.dropout.prob > 0.0 && x.device().is_autodiff()
     }
 
-    /// Attention by Burn's operations, with what kernels cannot do: dropout, and, except on Flex, queries and keys of another
-    /// width than the values. The queries are those of the last keys.
+    /// Attention by Burn's operations, with what kernels cannot do: dropout, and, except on Flex, queries and keys of
+    /// another width than the values. The queries belong to the last tokens that have keys.
     fn weighted_values(
         &self,
         q: Tensor<4>,

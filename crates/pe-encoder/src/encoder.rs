@@ -21,7 +21,7 @@ use crate::plain::Activation;
 /// What one layer of an [`Encoder`] does with positions, where layers differ.
 #[derive(Config, Debug, PartialEq, Eq)]
 pub struct LayerKind {
-    /// Whether the layer takes the scheme. Without it the layer rotates and biases nothing.
+    /// Whether the layer uses the positional scheme. Otherwise it rotates nothing and adds no bias.
     #[config(default = true)]
     pub positions: bool,
     /// For local attention: see [`AttentionConfig::window`].
@@ -255,11 +255,11 @@ impl Encoder {
 
     /// Takes new tokens through all layers of a causal encoder, and appends them to the caches.
     ///
-    /// The result for a sequence is that of [`forward`](Self::forward), however it is divided into
-    /// calls, unless a scaling of RoPE follows the length
-    /// ([`RotaryPositionalEncoding`](pe_burn::RotaryPositionalEncoding) says which do). Position 0 is the first token of
-    /// the caches. All rows have the same number of tokens: there is no padding here. The example `decoder` of the repository
-    /// decodes prompts of different lengths.
+    /// The result for a sequence is that of [`forward`](Self::forward), however it is divided into calls, unless the
+    /// frequencies of RoPE are scaled by the length of the input
+    /// ([`RotaryPositionalEncoding`](pe_burn::RotaryPositionalEncoding) says which scalings do so). Position 0 is the
+    /// first token of the caches. All rows have the same number of tokens: there is no padding here. The example
+    /// `decoder` of the repository decodes prompts of different lengths.
     ///
     /// # Shapes
     ///
@@ -289,10 +289,10 @@ impl Encoder {
     ///
     /// # Panics
     ///
-    /// When the encoder is not causal, when there is not one cache for each layer, when the width
-    /// of `x` is not `d_model`, when the caches hold another batch size, different numbers of tokens or those of another
-    /// kind of scheme, when the scheme has no encoding for these positions, and when what it returns has another shape than
-    /// the attention needs or is on another device.
+    /// When the encoder is not causal, when there is not one cache for each layer, when the width of `x` is not
+    /// `d_model`, when the caches have another batch size, differ in their numbers of tokens or were filled with another
+    /// kind of scheme, when the scheme has no encoding for these positions, and when what it returns has another shape
+    /// than the attention needs or is on another device.
     pub fn forward_cached(
         &self,
         x: Tensor<3>,
@@ -323,7 +323,7 @@ impl Encoder {
 type Kind = (bool, Option<usize>);
 
 impl Encoder {
-    /// `x` with the autodiff of the weights.
+    /// `x`, moved to the autodiff device of the weights if they have one.
     fn with_autodiff(&self, x: Tensor<3>) -> Tensor<3> {
         match self.layers.first() {
             Some(layer) => layer.attention.with_autodiff(x),
@@ -371,7 +371,7 @@ impl Encoder {
         }
     }
 
-    /// Where layers normalize after the sum: the normalization of it.
+    /// The normalization of the sum of `x` and a part, where layers normalize after the sum.
     fn add_first(&self, x: Tensor<3>, part: Part<'_>, norm: &LayerNorm) -> Tensor<3> {
         let sum = x + whole(self.dropped(part), self.kernels);
         kernels::layer_norm(sum, norm, self.kernels)

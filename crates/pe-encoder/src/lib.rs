@@ -52,7 +52,7 @@
 //!
 //! # A scheme of your own
 //!
-//! Which kernels run follows from what a scheme answers, and not from which scheme it is:
+//! Which kernels run follows from the traits that a scheme implements, and not from which scheme it is:
 //!
 //! | a scheme that | runs through |
 //! |---|---|

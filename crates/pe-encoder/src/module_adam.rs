@@ -8,10 +8,10 @@ use crate::Adam;
 
 /// [`Adam`] for the parameters of a module.
 ///
-/// It computes what a [`ModuleOptimizer`] with this Adam does, and its record is that of the `ModuleOptimizer`. On a graphics card
-/// it steps all parameters together: one launch for as many gradients as the card takes, and one before for the norms of those
-/// with more than 1,024 elements, where a `ModuleOptimizer` has one or two for each. The parameters of the module then lie in one
-/// buffer, of which each keeps all alive.
+/// It computes what a [`ModuleOptimizer`] with this Adam does, and its record is that of the `ModuleOptimizer`. On a
+/// graphics card it steps all parameters together: one launch for as many gradients as the card takes, and one before for
+/// the norms of those with more than 1,024 elements, where a `ModuleOptimizer` has one or two for each. The parameters of
+/// the module then lie in one buffer, which stays in memory as long as one of them does.
 ///
 /// ```
 /// use burn::nn::LinearConfig;
@@ -91,8 +91,8 @@ impl ModuleAdam {
     }
 }
 
-/// Burn asks an optimizer for one parameter at a time. So it goes over the module twice: parameters are gathered first, and
-/// handed back after all have been stepped.
+/// Burn gives an optimizer one parameter at a time. So the module is gone over twice: first the parameters are gathered,
+/// and after all have been stepped they are handed back.
 #[cfg(feature = "cube")]
 mod cards {
     use std::collections::VecDeque;
@@ -115,9 +115,9 @@ mod cards {
 
     /// What a call for a parameter does.
     enum Queue {
-        /// Its step.
+        /// Steps it.
         Step,
-        /// Takes it, and puts its gradient in its place until the module is gone over again.
+        /// Takes it, and leaves its gradient in its place until the module is gone over again.
         Gather(Vec<((Rates, Device), Waiting)>),
         /// Gives it back.
         Give(VecDeque<Stepped>),
@@ -133,7 +133,8 @@ mod cards {
             self.queue.lock().unwrap_or_else(PoisonError::into_inner)
         }
 
-        /// Whether parameters of the module are on a card: then it begins to gather. (A step before may have panicked.)
+        /// Starts to gather and returns true if parameters of the module are on a card. The state is set in either case,
+        /// since an earlier step may have panicked.
         pub fn take<M: Module>(&self, module: &M) -> bool {
             let on_card = module.devices().iter().any(pe_burn::is_card);
             let takes = on_card && self.adam.kernels == Kernels::Auto;
@@ -177,7 +178,8 @@ mod cards {
             gradient: Tensor<D>,
             state: Option<AdamState<D>>,
         ) -> (Tensor<D>, Option<AdamState<D>>) {
-            // The gradient is where the parameter was, and like it.
+            // When the module is gone over again, a gradient is in the place of the parameter, with the same type and
+            // device.
             let takes = takes(&parameter);
             match &mut *self.queue() {
                 Queue::Gather(waiting) if takes => {

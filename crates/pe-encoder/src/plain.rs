@@ -123,9 +123,9 @@ pub fn attention(
     join_heads(weights.matmul(v))
 }
 
-/// Attention without a mask tensor and without a bias, by Burn's one operation for it: with either of them, Burn 0.23
-/// leaves its fused backward pass. There are as many queries as keys if `causal`: LibTorch takes the first query for that
-/// of the first key, and the other backends the last for that of the last.
+/// Attention without a mask tensor and without a bias, by Burn's one operation for it. (With either of them, Burn 0.23
+/// does not use its fused backward pass.) If `causal`, there are as many queries as keys: LibTorch puts the first query
+/// at the first key, and the other backends the last query at the last key.
 fn without_mask(q: Tensor<4>, k: Tensor<4>, v: Tensor<4>, causal: bool) -> Tensor<4> {
     let options = AttentionModuleOptions {
         // Queries and keys may be wider than a head.
@@ -140,7 +140,7 @@ fn without_mask(q: Tensor<4>, k: Tensor<4>, v: Tensor<4>, causal: bool) -> Tenso
 ///
 /// # Shapes
 ///
-/// - `q`: `[batch, heads, queries, d_head]`, the queries of the last keys
+/// - `q`: `[batch, heads, queries, d_head]`, the queries of the last tokens that have keys
 /// - keys and values: `[batch, heads, keys, d_head]` each
 /// - `bias`: `[1 or batch, heads, queries, keys]`
 /// - `window`: see [`Mask::window`]
@@ -153,7 +153,7 @@ pub fn cached_attention(
 ) -> Tensor<4> {
     let [_, _, queries, _] = q.dims();
     let keys = k.dims()[2];
-    // One query is that of the last key.
+    // A single query belongs to the last key, so that no key comes after it.
     if queries == 1 && window.is_none() && bias.is_none() {
         return without_mask(q, k, v, false);
     }
@@ -164,14 +164,14 @@ pub fn cached_attention(
     attention_weights(q, k, d_head, bias, masks).matmul(v)
 }
 
-/// The keys after each query as a mask, `[1, 1, queries, keys]`. The queries are those of the last keys.
+/// The keys after each query as a mask, `[1, 1, queries, keys]`. The queries belong to the last keys.
 pub fn later_keys(queries: usize, keys: usize, device: &Device) -> Tensor<4, Bool> {
     let before = (keys - queries) as i64;
     Tensor::<2, Bool>::tril_mask([queries, keys], before, device).reshape([1, 1, queries, keys])
 }
 
-/// For local attention the keys outside of each query's window as a mask, `[1, 1, queries, keys]`. The queries are those of the
-/// last keys.
+/// For local attention the keys outside of each query's window as a mask, `[1, 1, queries, keys]`. The queries belong to
+/// the last keys.
 pub fn outside(
     window: Option<usize>,
     queries: usize,

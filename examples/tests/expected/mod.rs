@@ -1,4 +1,4 @@
-//! Small models that transformers saved, and what it makes of inputs: `tests/peers`.
+//! Small models that transformers saved, and the outputs that it computed with them: `tests/peers`.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ pub fn read<T: DeserializeOwned>(model: &str) -> (PathBuf, T) {
     (folder, serde_json::from_str(&text).unwrap())
 }
 
-/// Compares numbers, of which there must be as many: they differ by at most 1e-4 of the largest.
+/// Compares two lists of numbers, which must be of one length: they differ by at most 1e-4 of the largest.
 pub fn assert_near(ours: &[f32], theirs: &[f32], about: &str) {
     assert_eq!(ours.len(), theirs.len(), "{about}");
     let largest = theirs.iter().fold(0.0_f32, |most, x| most.max(x.abs()));

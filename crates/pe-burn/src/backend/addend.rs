@@ -1,4 +1,4 @@
-//! What is added to an input, or turns it: a tensor, or rows of a table that a kernel reads in place.
+//! What is added to an input or rotates it: a tensor, or rows of a table that a kernel reads in place.
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
@@ -27,8 +27,8 @@ pub(crate) enum Addend<'a> {
         ids: Cow<'a, [usize]>,
         seq: usize,
     },
-    /// The rows of a table by ids that lie on its device, `[1 or batch, seq]`. In a box, so that the others stay small: every
-    /// decoding step moves one.
+    /// The rows of a table by ids that lie on its device, `[1 or batch, seq]`. Boxed, so that this enum stays small:
+    /// every decoding step moves one.
     GatherOnDevice {
         table: Tensor<3>,
         ids: Box<Tensor<2, Int>>,
@@ -62,7 +62,8 @@ impl Addend<'_> {
         }
     }
 
-    /// Whether it is computed from parameters, which get gradients through it. Kernels that rotate give none.
+    /// Whether the rows are computed from parameters and so need a gradient. The kernels that rotate compute no gradient
+    /// of the rows.
     #[cfg(any(feature = "flex", feature = "cube"))]
     #[inline]
     pub fn is_tracked(&self) -> bool {

@@ -74,8 +74,7 @@ pub fn apply<B: Backend, O: Operation<B, N>, const N: usize>(
     Operand::Tracked(record(output, kept))
 }
 
-/// As [`apply`], for an operation that does the same to every input: each output depends on the input
-/// in its place alone.
+/// As [`apply`], for an operation that treats every input alike: each output depends only on the input of the same index.
 pub fn apply_each<B: Backend, O: Operation<B, 1>, const N: usize>(
     inputs: [Operand<B>; N],
     forward: impl FnOnce([FloatTensor<B>; N]) -> [(FloatTensor<B>, O); N],
@@ -95,13 +94,14 @@ pub fn apply_each<B: Backend, O: Operation<B, 1>, const N: usize>(
     })
 }
 
-/// What becomes of the gradient of a view, which does not go along the graph to what is viewed.
+/// Keeps the gradient of a view, which is not passed along the graph to the viewed tensor.
 pub trait Kept<B: Backend>: Clone + Debug + Send + 'static {
-    /// Takes the gradient. An operation before the view adds it to that of what is viewed.
+    /// Stores the gradient. An operation earlier in the graph adds it to the gradient of the viewed tensor.
     fn keep(self, gradient: FloatTensor<B>);
 }
 
-/// As [`apply`], for a view whose gradient is [kept](Kept::keep). What is viewed has to get a gradient by another way.
+/// As [`apply`], for a view whose gradient is [kept](Kept::keep). The viewed tensor must also get a gradient from another
+/// operation.
 pub fn view<B: Backend, O: Kept<B>>(
     input: Operand<B>,
     forward: impl FnOnce(FloatTensor<B>) -> (FloatTensor<B>, O),
@@ -116,7 +116,7 @@ pub fn view<B: Backend, O: Kept<B>>(
     }
 }
 
-/// What records a step of the backward pass of an operation on these inputs, once its forward pass has run.
+/// Returns a closure that records the backward step of an operation on these inputs. Call it after the forward pass.
 fn record<B: Backend, S: Backward<B, N>, const N: usize>(
     inputs: [&FloatTensor<Autodiff<B>>; N],
     step: S,

@@ -6,7 +6,7 @@ use core::f64::consts::LN_2;
 /// Below it `e^x` is nearly subnormal.
 const LOWEST: f32 = -87.0;
 
-/// [`exp_from`] the lowest `x` on that it is for.
+/// [`exp_from`] with the smallest `lowest` that it allows.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
     exp_from(LOWEST, x)

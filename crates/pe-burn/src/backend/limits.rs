@@ -1,26 +1,27 @@
-//! What Linux lets a process use of the memory: what is left of it, and what the groups of the process (cgroups) allow. A
-//! container with a limit is such a group.
+//! How much memory Linux lets a process use: what is free on the machine, and what the cgroups of the process allow. A
+//! container with a memory limit is a cgroup.
 
 use std::fs::read_to_string;
 use std::path::Path;
 use std::prelude::rust_2024::*;
 
-/// The number of bytes that the process may still use; `None` where no file says. `root` has the folders `proc` and `sys`.
+/// The number of bytes that the process may still use; `None` where no file says. `root` is the folder with `proc` and
+/// `sys`.
 pub(super) fn room(root: &Path) -> Option<usize> {
     let groups = read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let of_groups = groups.lines().filter_map(|line| of_group(root, line));
     of_groups.chain(of_machine(root)).min()
 }
 
-/// What is left of the memory of the machine, and of what it can move to its disk.
+/// The memory that is available on the machine, and its free swap space.
 fn of_machine(root: &Path) -> Option<usize> {
     let all = read_to_string(root.join("proc/meminfo")).ok()?;
     let kilobytes = |name| number_after(&all, name);
     Some((kilobytes("MemAvailable:")? + kilobytes("SwapFree:").unwrap_or(0)) << 10)
 }
 
-/// What is left to a group, and to those that it is in, from its line in `/proc/self/cgroup`: `0::/path`, or
-/// `4:memory:/path` in the first version of cgroups. Inside a container the files of its group lie at the top.
+/// The memory that is left to a cgroup and to those around it, from its line in `/proc/self/cgroup`: `0::/path`, or
+/// `4:memory:/path` in cgroups v1. Inside a container the files of its cgroup are at the top of the folder.
 fn of_group(root: &Path, line: &str) -> Option<usize> {
     let (kind, path) = line.split_once(':')?.1.split_once(':')?;
     let (top, limit, used, cached) = match kind {
@@ -44,7 +45,7 @@ fn of_group(root: &Path, line: &str) -> Option<usize> {
         let number = |file: &str| read(file)?.trim().parse::<usize>().ok();
         // Without a limit this is the word `max`.
         let limit = number(limit)?;
-        // What the system keeps of files it gives up before it ends a process.
+        // The system frees its cache of files before it ends a process for lack of memory.
         let of_files = read("memory.stat").unwrap_or_default();
         let of_files = cached
             .iter()
@@ -67,7 +68,7 @@ mod tests {
 
     use std::fs::{create_dir_all, write};
 
-    /// A folder with these files, that is gone in the end.
+    /// A temporary folder with these files, removed on drop.
     struct Root(std::path::PathBuf);
 
     impl Root {
@@ -115,7 +116,7 @@ mod tests {
         ];
         assert_eq!(room(&Root::new("second", &groups).0), Some(900_000));
 
-        // In a container, whose path outside is not there; and with more in use than is allowed.
+        // In a container, where the path of the cgroup does not exist; and with more memory in use than the limit.
         let container = [
             MEMORY,
             ("proc/self/cgroup", "5:cpu:/a\n4:memory:/docker/17\n"),

@@ -12,7 +12,7 @@ use crate::error::PositionError;
 /// aborts, as it does everywhere in Rust.
 const CHECKED_FROM: usize = 1 << 24;
 
-/// Refuses `rows × width` elements where the memory of the processor has not enough for them.
+/// Refuses `rows × width` elements where the memory of the host is not enough for them.
 pub(crate) fn check_room<T>(rows: usize, width: usize) -> Result<(), PositionError> {
     let too_large = PositionError::TooLarge { rows, width };
     match rows.checked_mul(width) {
@@ -70,7 +70,7 @@ fn largest_tensor(device: &Device) -> Option<usize> {
     if super::cube::is_card(&device) {
         return Some(super::cube::largest_tensor(&device));
     }
-    // Which devices there are is for the application to say, so they have no other name here.
+    // This crate does not know which backends the application has enabled, so devices are told apart by name.
     let name = format!("{:?}", device.as_dispatch());
     let own = ["Flex(", "NdArray(", "LibTorch(Cpu", "Cube(Cpu"];
     let on_processor = own.iter().any(|own| name.starts_with(own));
@@ -79,7 +79,7 @@ fn largest_tensor(device: &Device) -> Option<usize> {
 
 /// How many more bytes this process may use; `None` where the system does not say.
 ///
-/// An allocation alone does not tell: Linux grants more than it has, and ends the process that then writes to it.
+/// A successful allocation is no proof: Linux grants more than it has, and ends the process that then writes to it.
 pub fn room() -> Option<usize> {
     #[cfg(all(feature = "std", target_os = "linux"))]
     return super::limits::room(std::path::Path::new("/"));

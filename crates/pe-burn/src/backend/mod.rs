@@ -20,7 +20,7 @@ pub(crate) use addend::Addend;
 #[cfg(feature = "flex")]
 pub use exp::{exp, exp_from};
 
-/// Refuses rows of angles that do not fit to an input: kernels take the memory of both by these sizes.
+/// Panics when rows of angles do not fit to an input: kernels access the memory of both by these sizes.
 ///
 /// # Shapes
 ///
@@ -40,5 +40,6 @@ pub(crate) fn check_rotation(x: [usize; 4], turned: usize, rows: [usize; 3]) {
     );
 }
 
-/// Vectors of tokens, `[batch, heads, tokens, d]`, and the table that they meet, `[1 or heads, width, d]`.
+/// Vectors of tokens, `[batch, heads, tokens, d]`, and the table whose rows they are multiplied with,
+/// `[1 or heads, width, d]`.
 pub(crate) type Side = (burn::tensor::Tensor<4>, Option<burn::tensor::Tensor<3>>);

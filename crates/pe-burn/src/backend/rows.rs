@@ -1,9 +1,9 @@
 //! Rows of sines and cosines in new memory, made on several threads.
 //!
-//! Memory is written in blocks of rows, from the middle of a block to both ends. A block that fits into the first level of the cache is
-//! zeroed before, in order, which is faster than to write it at once: a table of 131,072 × 128 took 3.5 ms, and 4.9 without. A larger
-//! block is not, since it would be written from the second level on: 5,000 × 512 took 0.31 ms, and takes 0.23 (two threads of an AMD
-//! EPYC, memory that was used before).
+//! Memory is written in blocks of rows, from the middle of a block to both ends. A block that fits into the first-level
+//! cache is zeroed first, in order, which makes the writing faster: a table of 131,072 × 128 took 3.5 ms, and 4.9
+//! without. For a larger block zeroing is slower, since its memory would have left that cache before it is written: 5,000
+//! × 512 took 0.31 ms, and takes 0.23 (two threads of an AMD EPYC, memory that was used before).
 
 use alloc::vec::Vec;
 use core::mem::{MaybeUninit, take};
@@ -34,8 +34,8 @@ impl Entry for f64 {
     }
 }
 
-/// `rows × width` elements, made on several threads: a thread's writer gets the index of a row and that row with
-/// those after it. The first time these are `first` rows, then `rows_per_task` of them, or what is left.
+/// `rows × width` elements, made on several threads. A thread's writer gets the index of a row, and the rows to write
+/// from there on: first `first` rows, then `rows_per_task` at a time, or what is left.
 pub(crate) fn rows<T: Entry, W: FnMut(usize, &mut NewRows<T>)>(
     rows: usize,
     width: usize,
@@ -92,7 +92,7 @@ impl<T: Entry> NewRows<'_, T> {
         self.rest.len() / self.width
     }
 
-    /// Has the next rows written, at most 64. Those that `write` leaves out are zeroed.
+    /// Writes the next `count` rows, at most 64, with `write`. Rows that `write` leaves out are zeroed.
     ///
     /// # Panics
     ///
@@ -132,8 +132,7 @@ pub(crate) struct Block<'a, T> {
 }
 
 impl<T: Entry> Block<'_, T> {
-    /// Writes a row of sines and cosines: of the sum of two angles per frequency, or of one and the opposite of the other.
-    /// A column without a frequency is 0.
+    /// Writes a row: the sines and cosines of a + b, or of a − b if `opposite`. A column without a frequency is 0.
     ///
     /// # Panics
     ///
@@ -144,9 +143,9 @@ impl<T: Entry> Block<'_, T> {
         self.written |= 1 << row;
     }
 
-    /// Writes the rows at the same distance from one of them on both sides, for the distances from 1 to `sides`: of the sum of two
-    /// angles behind it, and of their difference before it, or the other way round where `opposite` is set. `terms` has the angles
-    /// of a distance. Both rows need the same products, so that this is faster than [`sum`](Self::sum) for each.
+    /// Writes the rows on both sides of `row`, at the distances 1 to `sides`. The row after it gets a + b and the row
+    /// before it a − b, or the reverse if `opposite`; `terms` gives the angles for a distance. Both rows need the same
+    /// products, so this is faster than two calls of [`sum`](Self::sum).
     ///
     /// # Panics
     ///
@@ -185,7 +184,7 @@ fn columns<'a, T: Entry>(row: &'a mut [MaybeUninit<T>], terms: Terms) -> &'a mut
     row
 }
 
-/// The sines and the cosines of two angles per frequency, as many of each.
+/// The sines and cosines of two angles, a and b, for each frequency.
 #[derive(Clone, Copy)]
 pub(crate) struct Terms<'a> {
     pub sin_a: &'a [f64],
@@ -195,8 +194,8 @@ pub(crate) struct Terms<'a> {
 }
 
 impl Terms<'_> {
-    /// With slices of one known length, so that indexing needs no bound checks. (Iterator adapters are not inlined into functions
-    /// that `multiversion` compiles for other instruction sets.)
+    /// These terms cut to one length that the compiler knows, so that indexing needs no bounds checks. (Iterator adapters
+    /// are not inlined into functions that `multiversion` compiles for other instruction sets.)
     #[inline(always)]
     pub fn first(self, pairs: usize) -> Self {
         Self {
@@ -207,7 +206,7 @@ impl Terms<'_> {
         }
     }
 
-    /// `(sin, cos)` of the sum, or of the difference where `sign` is −1.
+    /// `(sin, cos)` of a + b, or of a − b where `sign` is −1.
     #[inline(always)]
     pub fn sum(&self, i: usize, sign: f64) -> (f64, f64) {
         let (sin_a, cos_a) = (self.sin_a[i], self.cos_a[i]);
@@ -225,7 +224,7 @@ pub(crate) fn sign(opposite: bool) -> f64 {
 
 /// Initializes a row.
 ///
-/// Compiled for vectors of 128, 256 and 512 bits, of which the processor's is chosen at run time.
+/// Compiled for vectors of 128, 256 and 512 bits. The version for the processor is chosen at run time.
 /// Without fused multiply-add, so that the bits are the same on every processor.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512vl", "x86_64+avx2"))]
 fn write_row<T: Entry>(row: &mut [MaybeUninit<T>], layout: Layout, terms: Terms, opposite: bool) {
@@ -243,7 +242,7 @@ fn write_rows<T: Entry>(
     write_sums([plus, minus], [1.0, -1.0], layout, terms);
 }
 
-/// Initializes rows of one length, all of each.
+/// Initializes every element of rows of equal length.
 #[inline(always)]
 fn write_sums<T: Entry, const N: usize>(
     rows: [&mut [MaybeUninit<T>]; N],
@@ -296,7 +295,7 @@ mod tests {
 
     use alloc::vec;
 
-    /// The angle 0 and one more, of one frequency.
+    /// One frequency: the angle 0, and an angle with this sine and cosine.
     fn terms(of: &[[f64; 1]; 2]) -> Terms<'_> {
         Terms {
             sin_a: &[0.0],
@@ -306,8 +305,8 @@ mod tests {
         }
     }
 
-    /// Rows that a block leaves out, rows of no block, and columns without a frequency; of blocks that are zeroed before and
-    /// of larger ones.
+    /// Rows that a block leaves out, rows outside of any block, and columns without a frequency; in blocks that are
+    /// zeroed first and in larger ones.
     #[test]
     fn what_is_not_written_is_zero() {
         for width in [3, ZEROED_BEFORE] {

@@ -61,9 +61,9 @@ impl AlibiConfig {
         })
     }
 
-    /// The slope of every head. For a power of two `n` of heads they are `2^(−8i/n)`, `i` from 1 to `n`;
-    /// for other numbers those of the power of two below, followed by every second one of the power of
-    /// two above, as in the paper's code.
+    /// The slope of every head. For a number `n` of heads that is a power of two, they are `2^(−8i/n)`, `i` from 1 to
+    /// `n`; otherwise the slopes for the next lower power of two, followed by every second slope for the next higher one,
+    /// as in the paper's code.
     pub fn slopes(&self) -> Vec<f64> {
         let of = |n: usize| (1..=n).map(move |i| libm::exp2(-8.0 * i as f64 / n as f64));
         let below = match self.heads {
@@ -116,23 +116,24 @@ pub struct Alibi {
 }
 
 impl Alibi {
-    /// Queries and keys with more columns whose products are the bias, so that **causal** attention without a
-    /// bias has it. Fast attention kernels take no bias: Burn's on graphics cards, for one, runs only without.
+    /// Returns queries and keys with extra columns, whose products add the bias to the scores, so that **causal**
+    /// attention has it without a bias argument. Fast attention kernels take no bias: Burn's kernel on graphics cards,
+    /// for one, runs only without.
     ///
     /// ```text
     /// −slope · (i − j) = (−slope · i) · 1 + slope · j
     /// ```
     ///
-    /// Keys behind a query would get a bias above 0, so they must be masked. Use the result as it is, without
-    /// a scale of your own: attention divides by the root of the new width, and the queries are scaled so that
-    /// their products with keys come out as before. Values keep their width. The columns count from the lowest
-    /// position of the call, so keep keys in a cache without them.
+    /// Keys after a query would get a bias above 0, so they must be masked. Pass the result to attention as it is,
+    /// without a scale of your own: attention divides by the root of the new width, and the queries are already scaled so
+    /// that their products with keys come out as before. Values keep their width. The columns count from the lowest
+    /// position of the call, so put keys into a cache without these columns.
     ///
     /// # Shapes
     ///
     /// - queries: `[batch, heads, queries, d_head]`; keys: `[batch, kv_heads, keys, d_head]`, in the float type
     ///   of the queries
-    /// - output: as queries and keys, with a width that is the next multiple of 16 from `d_head + 2` on
+    /// - output: as queries and keys, with the smallest width that is a multiple of 16 and at least `d_head + 2`
     ///   (`d_head + 5` in `f16`, `d_head + 9` in `bf16`, where a number takes several columns)
     ///
     /// ```
@@ -154,8 +155,8 @@ impl Alibi {
     /// assert_eq!(y.dims(), [2, 8, 100, 64]);
     /// ```
     ///
-    /// Scores are within 2^-21 of slope times length of what they are with a bias, and in half precision the
-    /// queries are rounded once more.
+    /// Scores differ from those with a bias by at most 2^-21 times slope times length. In half precision the queries are
+    /// rounded once more.
     ///
     /// # Errors
     ///

@@ -1,14 +1,14 @@
-//! A bias that is the sum of a part of the query and a part of the key, as columns of both.
+//! A bias that is the sum of a number of the query and a number of the key, as extra columns of both.
 //!
 //! ```text
 //! −m (i − j) = (−m i) · 1 + m · j                 ALiBi
 //! c_i − c_j  = c_i · 1 + 1 · (−c_j)               forget gates
 //! ```
 //!
-//! The product of a query and a key with two more columns each has it.
+//! With two more columns each, the product of a query and a key includes this bias.
 //!
-//! A column of half precision has 11 or 8 bits. A number then takes several: its rounded value, the rounded
-//! rest, and so on.
+//! A number of half precision has only 11 or 8 bits. The bias then takes more columns: the rounded value of a number, the
+//! rounded rest, and so on.
 
 use alloc::format;
 use alloc::vec;
@@ -53,7 +53,7 @@ fn split(numbers: Tensor<4>, dtype: FloatDType) -> Vec<Tensor<4>> {
     all
 }
 
-/// A number as its type holds it, also where kernels are fused.
+/// The number rounded to `dtype`, also where Burn fuses the cast into a larger kernel.
 fn rounded(x: Tensor<4>, dtype: FloatDType) -> Tensor<4> {
     let part = cast(x, dtype);
     #[cfg(feature = "cube")]
@@ -63,7 +63,7 @@ fn rounded(x: Tensor<4>, dtype: FloatDType) -> Tensor<4> {
     part
 }
 
-/// Refuses queries and keys that have no columns, or other widths, devices or types.
+/// Refuses queries and keys without columns, of different widths or types, or on another device.
 pub(crate) fn check_sides(
     q: &Tensor<4>,
     k: &Tensor<4>,
@@ -82,8 +82,8 @@ pub(crate) fn check_sides(
     }
 }
 
-/// Queries and keys with more columns, so that attention, which divides their products by the root of
-/// their width, gets those of before plus `of_queries + of_keys`.
+/// Queries and keys with more columns, so that the scores of attention, which divides products by the root of the new
+/// width, are those of before plus `of_queries + of_keys`.
 ///
 /// # Shapes
 ///
@@ -107,15 +107,15 @@ pub(crate) fn augment_by_sum(
     (widened(q, more_q, width), widened(k, more_k, width))
 }
 
-/// Queries whose products with keys come out as before when attention divides them by the root of another width.
+/// Queries scaled so that scores stay the same when attention divides by the root of `width`, not of `d_head`.
 fn rescaled(q: Tensor<4>, width: usize) -> Tensor<4> {
     let (dtype, d_head) = (FloatDType::from(q.dtype()), q.dims()[3]);
     let scale = libm::sqrt(width as f64 / d_head as f64);
     cast(cast(q, compute_dtype(dtype)).mul_scalar(scale), dtype)
 }
 
-/// Queries and keys with more columns, so that attention, which divides their products by the root of
-/// their width, gets those of before plus `slope · (key − query)`.
+/// Queries and keys with more columns, so that the scores of attention, which divides products by the root of the new
+/// width, are those of before plus `slope · (key − query)`.
 ///
 /// # Shapes
 ///
@@ -158,7 +158,7 @@ pub(super) fn augment(
     let of_queries = split(-(i * slopes.clone()).div_scalar(UNIT), dtype);
     let of_keys = split(j.div_scalar(UNIT), dtype);
     let slopes = split(slopes.mul_scalar(UNIT), dtype);
-    // The products of two parts that are not negligible.
+    // Only the products of parts that are large enough to matter.
     let products = (0..parts).flat_map(|m| (0..parts - m).map(move |j| (m, j)));
     let (mut more_q, mut more_k): (Vec<_>, Vec<_>) = products
         .map(|(m, j)| (slopes[m].clone(), of_keys[j].clone()))

@@ -1,4 +1,4 @@
-//! What the schemes share that compute with queries and keys.
+//! What the schemes that compute with queries and keys have in common.
 
 #[cfg(feature = "flex")]
 use alloc::vec::Vec;
@@ -60,20 +60,20 @@ pub(super) fn score_bias(
     compute(sides).map(|bias| cast(bias, own.into()))
 }
 
-/// Refuses scores of every token with this many others, or rows of a table, where the memory has not enough for them.
+/// Refuses products of every token with `others` tokens or table rows where they do not fit into memory.
 pub(super) fn check_scores(tokens: &Tensor<4>, others: usize) -> Result<(), PositionError> {
     let [batch, heads, seq, _] = tokens.dims();
     check_shape_on(&tokens.device(), [batch, heads, seq, others])
 }
 
-/// For every pair of a query and a key the products with the row of a table that belongs to the pair:
+/// For every pair of a query and a key, their own product and the products with the table row of the pair:
 ///
 /// ```text
 /// content · x_i · y_j + x_i · A[rows[batch, i, j]] + y_j · B[rows[batch, i, j]]
 /// ```
 ///
-/// for vectors `x` and a table `A` of the queries, and vectors `y` and a table `B` of the keys, without the terms of what is not
-/// there. A table of one row has that row for all pairs.
+/// for vectors `x` and a table `A` of the queries, and vectors `y` and a table `B` of the keys. The terms of a missing
+/// table or of missing keys are left out. A table with a single row has that row for all pairs.
 ///
 /// # Shapes
 ///
@@ -115,8 +115,8 @@ pub(super) fn with_rows(
     sum.expect("a term")
 }
 
-/// As [`with_rows`], where positions follow each other and a table of the queries has a row for each distance of key − query:
-/// the first is for the last query and the first key. That of the keys has one row.
+/// As [`with_rows`] without the product of queries and keys, for consecutive positions: the table of the queries has a
+/// row for each distance key − query, beginning with the last query and the first key. The table of the keys has one row.
 ///
 /// # Shapes
 ///
@@ -147,7 +147,7 @@ fn flex_takes(vectors: &Tensor<4>, table: Option<&Tensor<3>>) -> bool {
     supports(vectors) && table.is_none_or(supports)
 }
 
-/// Picks for every pair one of the token's scores.
+/// For every pair of a token with another, picks one of the token's scores.
 ///
 /// # Shapes
 ///
@@ -157,7 +157,7 @@ fn flex_takes(vectors: &Tensor<4>, table: Option<&Tensor<3>>) -> bool {
 pub(super) fn pick_each(scores: Tensor<4>, picked: Tensor<4, Int>) -> Tensor<4> {
     let [batch, heads, seq, width] = scores.dims();
     let [.., others] = picked.dims();
-    // As the rows of a matrix: with more axes Flex computes the place of every number by divisions.
+    // As a matrix: with more axes, Flex computes the index of every number by divisions.
     let rows = batch * heads * seq;
     let (scores, picked) = (
         scores.reshape([rows, width]),
@@ -168,7 +168,7 @@ pub(super) fn pick_each(scores: Tensor<4>, picked: Tensor<4, Int>) -> Tensor<4> 
         .reshape([batch, heads, seq, others])
 }
 
-/// The rows of pairs for every row of a batch and every head, `[batch, heads, seq, others]`.
+/// The table rows of the pairs, repeated for every sequence and every head, `[batch, heads, seq, others]`.
 pub(super) fn of_heads(rows: Tensor<3, Int>, batch: usize, heads: usize) -> Tensor<4, Int> {
     let [_, seq, others] = rows.dims();
     rows.unsqueeze_dim::<4>(1)
@@ -185,7 +185,8 @@ mod tests {
     use crate::testing::{distance, random};
     use crate::{AlibiConfig, Positions, ScoreBias};
 
-    /// Attention that multiplies its scores by the factor has the scores of attention that does not.
+    /// With `scaled_score_bias`, attention that multiplies its products by the factor has the same scores as with
+    /// `score_bias`.
     #[test]
     fn a_factor_stands_for_products_of_queries_and_keys() {
         let device = Device::flex();

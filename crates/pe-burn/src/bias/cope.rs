@@ -69,13 +69,13 @@ module!(CopeConfig => Cope { d_head, positions });
 /// bias(i, j)     = q_i · e[position(i, j)]        between whole positions: interpolated
 /// ```
 ///
-/// At a whole position the slope is that to the next one; the paper's code has none there.
+/// At a whole position the gradient is that of the interpolation to the next one; the paper's code has none there.
 ///
-/// All heads share the embeddings. It is made for causal attention: all keys to the right of the query are at
-/// position 0. What the positions of this crate are needed for is the order alone: `t` runs over the keys from
-/// `j` on whose positions increase from one to the next and do not pass that of the query. A key whose
-/// position does not increase starts another document of a packed row, or is padding; padding that is marked
-/// has no gate. Made by [`CopeConfig`].
+/// All heads share the embeddings. It is made for causal attention: all keys to the right of the query are at position 0.
+/// Of the positions that the hook is given, only the order is used: `t` runs over the keys from `j` on, as long as
+/// positions increase from one key to the next and do not pass that of the query. A key whose position does not increase
+/// starts another document of a packed row, or is padding; a key that is marked as padding has no gate. Made by
+/// [`CopeConfig`].
 ///
 /// ```
 /// use burn::tensor::{Device, Distribution, Tensor};
@@ -183,9 +183,9 @@ fn ends(keys: &Lookup, device: &Device) -> Option<Tensor<2, Int>> {
     }
 }
 
-/// The sum over each key and those after it that come before its end, which is `[1 or batch, keys]`: of 2, 4, 8, … keys, each
-/// from two sums of half as many. So nothing of another document is ever in a sum, where a difference of sums over the row
-/// would be off by a rounding of what all documents add up to.
+/// For each key, the sum of the gates from it to its end (`ends`, `[1 or batch, keys]`, exclusive). Sums of 2, 4, 8, …
+/// keys are each made from two sums of half as many, so no gate of another document ever enters a sum. A difference of
+/// cumulative sums over the whole row would carry the rounding error of the sum over all documents.
 fn sums_to_ends(gates: Tensor<4>, ends: Tensor<2, Int>) -> Tensor<4> {
     let [rows, keys] = ends.dims();
     let index = Tensor::<1, Int>::arange(0..keys as i64, (&ends.device(), ends.dtype()));
@@ -206,8 +206,9 @@ fn sums_to_ends(gates: Tensor<4>, ends: Tensor<2, Int>) -> Tensor<4> {
     sums
 }
 
-/// The products of queries with `embeddings`, `[d_head, positions]`, at the positions of the keys: sums, from each key to its end,
-/// of gates of the scores, which are multiplied by `scale`. No position is above `last`.
+/// The products of queries with `embeddings`, `[d_head, positions]`, at the positions of the keys. The position of a key
+/// is the sum of the gates from it to its end, at most `last`; the gates are computed from the scores, multiplied by
+/// `scale`.
 fn contextual(
     [q, k]: [Tensor<4>; 2],
     embeddings: Tensor<2>,
@@ -228,7 +229,7 @@ fn contextual(
     };
     let position = position.clamp(0.0, last as f64);
     let below = position.clone().detach().floor();
-    // Not rounded up: a whole position would have no slope, and the gates under it no gradient.
+    // Not the position rounded up: at a whole position the slope would be 0, and the gates would get no gradient.
     let above = (below.clone() + 1.0).clamp_max(last as f64);
     let part = position - below.clone();
     let counting = counting_type(&device);
@@ -245,7 +246,7 @@ impl ScoreBias for Cope {
         let sizes = (None, d_head);
         let device = self.embeddings.device();
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (k, k_at)]| {
-            // No position is beyond the number of keys, and the next one counts too.
+            // No position is larger than the number of keys, and interpolation needs the position after it.
             let used = positions.min(k.dims()[2] + 2);
             let embeddings = dequantized(self.embeddings.val())
                 .narrow(1, 0, used)

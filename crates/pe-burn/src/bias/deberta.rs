@@ -41,16 +41,16 @@ config! {
     buckets: Option<usize> = Some(256),
     with_buckets;
 
-    /// All distances from this one on share the last row of their direction; `max_relative_positions` of
-    /// transformers' configs, which −1 makes `max_position_embeddings`. Default: 512.
+    /// All distances from this one on share the last row of their direction; `max_relative_positions` of transformers'
+    /// configs, where −1 stands for `max_position_embeddings`. Default: 512.
     max_distance: usize = 512,
     with_max_distance;
 
-    /// Whether queries meet the positions of keys (`c2p`). Default: true.
+    /// Whether queries are multiplied with the positions of keys (`c2p`). Default: true.
     content_to_position: bool = true,
     with_content_to_position;
 
-    /// Whether the positions of queries meet keys (`p2c`). Default: true.
+    /// Whether the positions of queries are multiplied with keys (`p2c`). Default: true.
     position_to_content: bool = true,
     with_position_to_content;
 
@@ -115,8 +115,8 @@ impl DebertaConfig {
         side.saturating_mul(2)
     }
 
-    /// The row of a distance, key minus query: first those of keys to the right of the query, far ones
-    /// first, then its own and those to the left.
+    /// The row of a distance, key minus query. The rows go from the farthest key to the right, over the query itself, to
+    /// the farthest key to the left.
     pub fn row(&self, distance: i64) -> usize {
         let rows = i64::try_from(self.rows()).unwrap_or(i64::MAX);
         // DeBERTa counts from the key to the query.
@@ -144,9 +144,8 @@ impl DebertaConfig {
             .saturating_mul(distance.signum())
     }
 
-    /// What a model adds that has tables of its own, as one whose positions go through the projections of
-    /// its queries and keys (`share_att_key`, which DeBERTa-v2 and v3 have): they are projected in each
-    /// layer, with the biases of the projections.
+    /// What is added to scores, from position tables that are already projected. It is for models whose positions go
+    /// through the query and key projections of each layer, biases included (`share_att_key`, as in DeBERTa-v2 and v3).
     ///
     /// # Shapes
     ///
@@ -193,7 +192,7 @@ impl DebertaConfig {
         queries: Heads,
         keys: Heads,
     ) -> Result<Tensor<4>, PositionError> {
-        // The content counts less beside the other terms, whose scale all are taken to.
+        // DeBERTa divides the product of queries and keys by more than √d_head. This factor, below 0, is the difference.
         let content = self.factor() - 1.0;
         let device = queries.0.device();
         let d_head = self.check()?;
@@ -230,8 +229,8 @@ impl DebertaConfig {
         1.0 / libm::sqrt((1 + self.terms()) as f64)
     }
 
-    /// The terms of positions, and the scores of content times `content`. `tables` makes the rows that are used of the positions of
-    /// keys and of queries, `[heads, rows, d_head]`, on `device`. The settings have been checked.
+    /// The terms of positions, plus `content` times the scores of queries and keys. `tables` returns the used rows of the
+    /// tables of key and query positions, `[heads, rows, d_head]`, on `device`. The settings must have been checked.
     fn with_tables(
         &self,
         [queries, keys]: [Heads; 2],
@@ -267,8 +266,8 @@ impl DebertaConfig {
         usize::from(self.content_to_position) + usize::from(self.position_to_content)
     }
 
-    /// The rows that are used, and which of them every pair has, `[1 or batch, queries, keys]`, counted from the last one: that of
-    /// the first distance.
+    /// The range of rows that are used, and the row of every pair, `[1 or batch, queries, keys]`, counted back from the
+    /// last row of the range, which is that of the lowest distance.
     fn rows_of(
         &self,
         queries: &Lookup,
@@ -295,7 +294,7 @@ impl DebertaConfig {
     fn reach(&self) -> i64 {
         let last = self.rows() as i64 / 2;
         let from = self.max_distance as i64 - 1;
-        // One or a few steps, since the scale is made for the distance before.
+        // Found after one or a few steps: at `from` the logarithmic scale is just below the last row.
         (from..)
             .find(|distance| self.bucket(*distance) >= last)
             .unwrap_or(from)
@@ -315,13 +314,12 @@ module!(DebertaConfig => Deberta {
 /// score(i, j) = (q_i · k_j + q_i · (W_k e_δ) + k_j · (W_q e_δ)) / √(3 d_head),    δ = row(j − i)
 /// ```
 ///
-/// The content too is divided by √(3 d_head), or √(2 d_head) with one term of positions. What this hook adds
-/// belongs to scores that are divided by √d_head, as everywhere; it contains the difference.
+/// The product of content with content is divided by √(3 d_head) as well, or by √(2 d_head) with one term of positions.
+/// This hook is for attention that divides it by √d_head, as usual: what the hook adds includes the difference.
 ///
-/// This module has embeddings and projections of its own. In DeBERTa-v2 and v3 positions go through the
-/// projections of queries and keys: then give the projected tables to
-/// [`score_bias_with`](DebertaConfig::score_bias_with), for which no module is needed. Made by
-/// [`DebertaConfig`].
+/// This module has embeddings and projections of its own. In DeBERTa-v2 and v3 the embeddings of positions go through the
+/// query and key projections of each layer: pass the projected tables to
+/// [`score_bias_with`](DebertaConfig::score_bias_with), which needs no module. Made by [`DebertaConfig`].
 ///
 /// ```
 /// use burn::tensor::{Device, Distribution, Tensor};
@@ -342,16 +340,16 @@ pub struct Deberta {
     /// `[rows, d_model]`: an embedding for each range of distances; `rel_embeddings.weight` of DeBERTa's
     /// checkpoints, after the layer normalization where the model has one (`norm_rel_ebd`).
     pub embeddings: Param<Tensor<2>>,
-    /// `pos_key_proj`, if queries meet positions.
+    /// `pos_key_proj`, if `content_to_position` is on.
     pub key: Option<Linear>,
-    /// `pos_query_proj`, if positions meet keys.
+    /// `pos_query_proj`, if `position_to_content` is on.
     pub query: Option<Linear>,
     #[module(skip)]
     config: DebertaConfig,
 }
 
 impl Deberta {
-    /// As [`DebertaConfig::with_tables`], with its own. Only the rows that are used are projected.
+    /// As [`DebertaConfig::with_tables`], with the tables of this module. Only the rows that are used are projected.
     fn with_own_tables(&self, sides: [Heads; 2], content: f64) -> Result<Tensor<4>, PositionError> {
         let embeddings = dequantized(self.embeddings.val());
         let DebertaConfig { d_model, heads, .. } = self.config;

@@ -25,8 +25,7 @@ pub(super) enum Distances {
     Whole(Tensor<3, Int>),
     /// Real-valued distances, `[rows, queries, keys]`.
     Times(Tensor<3>),
-    /// Euclidean distances of coordinates, `[rows, queries, keys]`: none is negative, since no side is the
-    /// left one.
+    /// Euclidean distances of coordinates, `[rows, queries, keys]`: none is negative, since there is no left and right.
     Space(Tensor<3>),
 }
 
@@ -77,7 +76,8 @@ impl Distances {
         })
     }
 
-    /// What is computed for each head from the distances, where they are a strip: see [`Bias::try_distance_bias`](super::Bias).
+    /// What `compute` returns for a strip of distances, before it is spread over pairs; `None` where positions are not
+    /// consecutive. See [`Bias::try_distance_bias`](super::Bias).
     pub fn strip(
         queries: Tokens,
         keys: Tokens,
@@ -92,7 +92,7 @@ impl Distances {
         match (&q.rows, &k.rows) {
             (Rows::Run(_), Rows::Run(_)) if q.seq > 0 && k.seq > 0 => {
                 let distances = q.seq.saturating_add(k.seq - 1);
-                // T5 counts a bucket for each distance in the memory of the processor.
+                // T5 computes a bucket for each distance in the memory of the host.
                 check_room::<usize>(1, distances)?;
                 check_shape_on(device, [heads, distances])?;
                 compute(&Self::new(&q, &k, device)?).map(Some)
@@ -214,8 +214,8 @@ impl Distances {
         shifted(values.repeat_dim(2, queries))
     }
 
-    /// The part of a range in which distances are, where that is known without a look at tensors, and else all of it: columns
-    /// for other distances need not be computed. Distances beyond an end of the range count as that end.
+    /// The part of a range of distances that occurs, so that table columns for other distances need not be computed; the
+    /// whole range where that could only be read from tensors. Distances beyond an end of the range count as that end.
     pub fn part_of(&self, (first, last): (i64, i64)) -> (i64, i64) {
         match self {
             Self::Strip {
@@ -231,8 +231,8 @@ impl Distances {
         }
     }
 
-    /// Whole distances, limited to a range, as indices of the rows of a table that has one for each distance
-    /// of the range. Outside of it the first and the last row count.
+    /// The row of every pair in a table that has a row for each distance of a range. Distances outside of the range use
+    /// the first or the last row.
     ///
     /// # Shapes
     ///
@@ -272,9 +272,9 @@ impl Distances {
     }
 }
 
-/// Moves every row of a strip to the left, so that its pairs are in their columns: the relative shift of
-/// Transformer-XL (appendix B). All rows are read as one, from `queries − 1` on, in rows that are one
-/// element shorter than the strip: each then starts one element earlier in its own copy.
+/// The relative shift of Transformer-XL (appendix B): moves every row of `values` to the left, so that the number of each
+/// pair is in the column of its key. All rows are read as one sequence from `queries − 1` on, and cut into rows that are
+/// one element shorter than the strip, so that each row starts one element earlier than the one before.
 ///
 /// # Shapes
 ///
@@ -300,7 +300,7 @@ enum Ids<'a> {
 }
 
 impl<'a> Ids<'a> {
-    /// The positions of a lookup; `None` for times.
+    /// The positions of a lookup; `None` for times and coordinates.
     fn of(lookup: &'a Lookup) -> Option<Self> {
         Some(match &lookup.rows {
             Rows::Run(start) => {

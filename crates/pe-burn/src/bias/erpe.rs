@@ -71,7 +71,7 @@ module!(ErpeConfig => Erpe { heads, max_len });
 /// output_i = Σ_j (weight(i, j) + w_(i − j)) v_j        weight: the softmax of the scores
 /// ```
 ///
-/// A softmax would share a number out among all keys; here it counts as it is, and may be negative, so that the weights of a
+/// The number is added after the softmax, so it is not normalized over the keys and may be negative: the weights of a
 /// query no longer sum to 1. Made by [`ErpeConfig`].
 ///
 /// ```
@@ -110,7 +110,7 @@ impl WeightBias for Erpe {
         let heads = self.config.heads;
         let shape = self.table.lazy_shape().dims();
         check_parameter("table", shape, [self.config.rows(), heads])?;
-        // Distances are counted as keys minus queries.
+        // `Distances` are key minus query, the rows of the table query minus key.
         let table = dequantized(self.table.val()).flip([0]);
         let (device, own) = (table.device(), table.dtype());
         of_pairs(queries, keys, heads, (&device, own), |q, k| {

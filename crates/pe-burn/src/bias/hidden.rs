@@ -1,12 +1,12 @@
-//! What is added to attention scores by the hidden states of a layer.
+//! What is added to attention scores, computed from the hidden states of a layer.
 
 use burn::tensor::Tensor;
 
 use crate::error::{PositionError, expect};
 use crate::positions::{Positions, Tokens};
 
-/// A scheme that adds to attention scores by the hidden state of the query and by positions, as Inkling does
-/// ([`Inkling`](crate::content::Inkling)). It is computed in each layer.
+/// A scheme that adds to attention scores a bias that is computed from the hidden state of the query and from positions,
+/// as Inkling does ([`Inkling`](crate::content::Inkling)). It is computed in each layer.
 pub trait HiddenBias {
     /// What is added to the score of every query and key, in one layer.
     ///

@@ -20,7 +20,7 @@ use crate::tensor::{cast, check_device, check_parameter, compute_dtype, dequanti
 /// The largest `extent`: a layer has a column for every distance up to it.
 const MAX_EXTENT: usize = 1 << 20;
 
-/// What is wrong with times.
+/// What cannot take times, for the error.
 const WHAT: &str = "Inkling's table of distances";
 
 config! {
@@ -37,11 +37,11 @@ config! {
     /// The relative logits of `layers` layers; every option as in Inkling's layers that attend to all tokens.
     new;
 
-    /// How many profiles of distances a query mixes. Default: 16.
+    /// The number of profiles that a query mixes. A profile has a trained number for each distance. Default: 16.
     d_rel: usize = 16,
     with_d_rel;
 
-    /// The number of distances that have a score, 0 for the token itself among them. Farther keys get none. Default: 1024.
+    /// The number of distances that get a bias, including 0, the token itself. Farther keys get none. Default: 1024.
     extent: usize = 1024,
     with_extent;
 
@@ -165,12 +165,13 @@ impl HiddenBias for Inkling {
         check_shape_on(&device, [batch, heads, q_seq, columns])?;
         let mixed = cast(x.clone(), dtype).matmul(cast(mix, dtype).unsqueeze());
         let mixed = mixed.reshape([batch, q_seq, heads, d_rel]).swap_dims(1, 2);
-        // Key minus query, of the distances that occur and have a column.
+        // The range of distances, key minus query, that occur and have a column.
         let distances = Distances::new(&q_at, &k_at, &device)?;
         let (first, last) = distances.part_of((1 - extent as i64, 0));
         let (nearest, farthest) = (-last as usize, -first as usize);
         let profiles = profiles.narrow(1, nearest, farthest - nearest + 1);
-        // From the farthest key on, with a row of zeros for all keys beyond each end.
+        // The rows of the table, from the farthest key to the nearest, with a row of zeros at both ends for all keys
+        // beyond.
         let none = Tensor::zeros([1, d_rel], (&device, dtype.into()));
         let by_distance = cast(profiles, dtype).transpose().flip([0]);
         let table = Tensor::cat(vec![none.clone(), by_distance, none], 0);

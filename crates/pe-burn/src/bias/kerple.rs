@@ -12,7 +12,7 @@ use crate::error::{PositionError, check_size};
 use crate::positions::Tokens;
 use crate::tensor::{cast, check_parameter, compute_dtype, dequantized, within};
 
-/// The smallest value that a parameter is used with: those of the paper are positive.
+/// Parameters below this value are used as this value: those of the paper are positive.
 const LEAST: f64 = 0.01;
 /// The largest value of a parameter.
 const MOST: f64 = f32::MAX as f64;

@@ -1,5 +1,5 @@
-//! What is added to attention scores: by the distance between query and key, and by their content; and to attention
-//! weights.
+//! What is added to attention scores, computed from the distance between query and key or from their content; and what is
+//! added to attention weights.
 
 mod alibi;
 pub(crate) mod augment;
@@ -102,9 +102,9 @@ pub trait Bias {
         expect(self.try_bias(queries, keys))
     }
 
-    /// The bias as one number for each distance, for attention that reads it so: it is the length of a sequence, where
-    /// [`try_bias`](Self::try_bias) is its square. `None` where positions are not consecutive on both sides, and for a scheme
-    /// whose bias is more than that.
+    /// The bias with one number for each distance, for attention that can read it in this form: its size grows with the
+    /// length of the sequence, that of [`try_bias`](Self::try_bias) with the square of it. `None` where positions are not
+    /// consecutive on both sides, and for a scheme whose bias depends on more than the distance.
     ///
     /// # Shapes
     ///
@@ -146,9 +146,9 @@ pub trait Bias {
 /// A scheme that adds to attention scores what may depend on the queries and keys themselves, and not only on
 /// their distance: relative positions as in Shaw et al. 2018, Transformer-XL and DeBERTa.
 ///
-/// Every [`Bias`] is one too: it takes the shapes from queries and keys, and their positions. A layer that
-/// calls this hook therefore works with both. What it adds differs from layer to layer, so it is computed in
-/// each layer; a [`Bias`] alone is computed once for all of them.
+/// Every [`Bias`] is a `ScoreBias` too, which uses only the shapes and positions of queries and keys. A layer that calls
+/// this hook therefore works with both. What a `ScoreBias` adds differs from layer to layer, so it is computed in each
+/// layer; a [`Bias`] alone is computed once for all of them.
 ///
 /// ```
 /// use burn::tensor::activation::softmax;
@@ -178,8 +178,8 @@ pub trait ScoreBias {
     /// - queries: `[batch, heads, queries, d_head]`, not scaled, any float type
     /// - keys: `[batch, heads, keys, d_head]`, likewise; where several heads of queries share one of keys,
     ///   repeat it
-    /// - output: `[1 or batch, heads, queries, keys]` in the type of the queries, to be added to `q · k / √d_head`, that is to
-    ///   scores that are scaled already; a scheme that scales otherwise puts the difference into what it adds
+    /// - output: `[1 or batch, heads, queries, keys]` in the type of the queries, to be added to `q · k / √d_head`, that
+    ///   is to scores that are scaled already; a scheme that scales differently includes the difference in what it adds
     ///
     /// # Errors
     ///
@@ -202,9 +202,9 @@ pub trait ScoreBias {
         expect(self.try_score_bias(queries, keys))
     }
 
-    /// As [`try_score_bias`](Self::try_score_bias), for attention that can multiply its own scores by a factor before it adds to
-    /// them. With that a scheme which scales scores otherwise, as DeBERTa and TUPE do, needs no product of all queries with all
-    /// keys of its own. The factor, and what is added:
+    /// As [`try_score_bias`](Self::try_score_bias), for attention that can multiply its products of queries and keys by a
+    /// factor before the bias is added. A scheme that scales these products differently, as DeBERTa and TUPE do, then
+    /// need not compute them itself. Returns the factor, and what is added:
     ///
     /// ```text
     /// factor · q · k / √d_head + added = q · k / √d_head + score_bias
@@ -240,7 +240,8 @@ pub trait ScoreBias {
 /// output_i = Σ_j (softmax_j(score(i, j)) + weight_bias(i, j)) v_j
 /// ```
 ///
-/// The sums go over the keys that a query attends to. It depends on positions alone, so it is computed once for all layers.
+/// The sum and the softmax go over the keys that a query attends to. The weight bias depends on positions alone, so it is
+/// computed once for all layers.
 ///
 /// ```
 /// use burn::tensor::module::attention;
@@ -266,7 +267,7 @@ pub trait ScoreBias {
 /// ```
 pub trait WeightBias {
     /// What is added to the weight of every query and key. Each side is given by its positions and its number of tokens.
-    /// Where a query does not attend to a key, put 0 in its place.
+    /// The caller replaces it by 0 where a query does not attend to a key.
     ///
     /// # Shapes
     ///
@@ -288,7 +289,7 @@ pub trait WeightBias {
     }
 }
 
-/// In the float type of the queries.
+/// The bias of positions alone, in the float type of the queries.
 impl<B: Bias + ?Sized> ScoreBias for B {
     fn try_score_bias(
         &self,
@@ -308,7 +309,7 @@ impl<B: Bias + ?Sized> ScoreBias for B {
     }
 }
 
-/// Refuses queries of other heads than those of a bias.
+/// Refuses queries with another number of heads than a bias.
 fn check_heads(of_queries: usize, of_bias: usize) -> Result<(), PositionError> {
     match of_queries == of_bias {
         true => Ok(()),

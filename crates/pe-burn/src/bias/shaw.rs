@@ -16,7 +16,7 @@ use crate::tensor::{cast, check_device, check_parameter, compute_dtype, dequanti
 /// The largest `left` and `right`: the tables have a row for every distance up to them.
 const MAX_CLIP: usize = 1 << 20;
 
-/// What is wrong with times.
+/// What cannot take times, for the error.
 const WHAT: &str = "Shaw's table of distances";
 
 config! {
@@ -88,9 +88,9 @@ module!(ShawConfig => Shaw { d_head, left, right, values });
 /// output_i   = Σ_j weight(i, j) (v_j + values[clip(j − i)])
 /// ```
 ///
-/// `clip` takes a distance to `−left ..= right`. All heads share the tables, as in the paper. The vectors
-/// are not added to keys and values, of which there would then be one per pair: queries are multiplied
-/// with the table, and each pair takes its product (§3.3).
+/// `clip` takes a distance to `−left ..= right`. All heads share the tables, as in the paper. Adding the vectors to keys
+/// and values would need a key and a value for every pair: instead, queries are multiplied with the table, and each pair
+/// takes its product (§3.3).
 ///
 /// With `left` 64 and `right` 8 it is the `relative_key` of Wav2Vec2-BERT. Made by [`ShawConfig`].
 ///

@@ -150,7 +150,7 @@ impl T5RelativeBias {
         check_parameter("weight", self.weight.lazy_shape().dims(), expected)
     }
 
-    /// The bias of each distance; of all pairs, where distances are those of all pairs.
+    /// The bias of each distance of a strip, otherwise of every pair.
     fn of_distances(&self, distances: &Distances) -> Result<Tensor<4>, PositionError> {
         let weight = dequantized(self.weight.val());
         let device = weight.device();

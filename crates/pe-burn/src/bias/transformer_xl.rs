@@ -80,8 +80,8 @@ impl TransformerXlConfig {
 
 module!(TransformerXlConfig => TransformerXl { d_model, heads, base, layout, max_len });
 
-/// Transformer-XL's relative positions: queries meet a projection of the sinusoids of the distance, and two
-/// trained vectors per head stand in for the position of the query. Dai et al., [*Transformer-XL: Attentive
+/// Transformer-XL's relative positions: queries are multiplied with a projection of the sinusoids of the distance, and
+/// two trained vectors per head stand in for the position of the query. Dai et al., [*Transformer-XL: Attentive
 /// Language Models Beyond a Fixed-Length Context*](https://arxiv.org/abs/1901.02860), 2019, §3.3; the
 /// Conformer has the same (Gulati et al., [*Conformer: Convolution-augmented Transformer for Speech
 /// Recognition*](https://arxiv.org/abs/2005.08100), 2020, §2.1), with sines and cosines interleaved and with
@@ -108,10 +108,9 @@ module!(TransformerXlConfig => TransformerXl { d_model, heads, base, layout, max
 /// assert_eq!(bias.dims(), [2, 8, 100, 100]);
 /// ```
 ///
-/// Where positions are consecutive, queries are multiplied with one projected row per distance, and the
-/// products are shifted into their places. For all other positions, real-valued ones included, the sine and
-/// cosine of a difference are taken apart, which needs a row per query and one per key instead of one per
-/// pair.
+/// Where positions are consecutive, queries are multiplied with one projected row per distance, and the products are
+/// shifted into their places. For all other positions, real-valued ones included, the sine and cosine of a difference are
+/// computed from those of both positions, which needs a row per query and one per key instead of one per pair.
 #[derive(Module, Debug)]
 #[module(custom_display)]
 #[doc(alias = "Conformer")]
@@ -119,9 +118,9 @@ module!(TransformerXlConfig => TransformerXl { d_model, heads, base, layout, max
 pub struct TransformerXl {
     /// `W`, `d_model → d_model`, without a bias; `linear_pos` of Conformers at Hugging Face.
     pub projection: Linear,
-    /// `[heads, d_head]`: meets keys; `pos_bias_u`.
+    /// `[heads, d_head]`: multiplied with the keys; `pos_bias_u`.
     pub u: Param<Tensor<2>>,
-    /// `[heads, d_head]`: meets distances; `pos_bias_v`.
+    /// `[heads, d_head]`: multiplied with the projected distances; `pos_bias_v`.
     pub v: Param<Tensor<2>>,
     /// Sinusoids of the distances from 0 on.
     rows: RowBuffer,
@@ -135,7 +134,7 @@ impl TransformerXl {
     /// # Shapes
     ///
     /// - `q`: `[batch, heads, queries, d_head]`, with `v` added
-    /// - `weight`: `[1, d_model, d_model]`, and `u`: `[heads, 1, d_head]`, both with the scale
+    /// - `weight`: `[1, d_model, d_model]`, and `u`: `[heads, 1, d_head]`, both multiplied by the scale
     /// - output: `[batch, heads, queries, keys]`
     fn of_runs(
         &self,
@@ -171,7 +170,7 @@ impl TransformerXl {
             self.rows.rows(&run, dtype)
         };
         if first < 0 {
-            // Keys to the left of the query: the nearer, the later.
+            // Keys to the left of the query: the nearest one is last.
             let nearest = (-last).max(1);
             parts.push(rows(nearest, -first)?.flip([1]));
         }

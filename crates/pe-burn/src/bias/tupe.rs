@@ -1,4 +1,4 @@
-//! TUPE: words against words and positions against positions, by projections of their own.
+//! TUPE: words are multiplied with words and positions with positions, each with their own projections.
 
 use alloc::format;
 
@@ -32,7 +32,7 @@ config! {
     /// TUPE-A, with absolute positions alone; every option at its default.
     new;
 
-    /// For TUPE-R: the bias of distances that is added, of as many heads. Default: none, which is TUPE-A.
+    /// For TUPE-R: the bias by distance that is added, with the same number of heads. Default: none, which is TUPE-A.
     relative: Option<T5RelativeBiasConfig> = None,
     /// Sets the bias of distances that is added, as in TUPE-R. The paper's is T5's,
     /// [`T5RelativeBiasConfig::new`].
@@ -114,12 +114,12 @@ module!(TupeConfig => Tupe { d_model, heads, max_len });
 /// # Ok::<(), pe_burn::PositionError>(())
 /// ```
 ///
-/// - **Scale.** What the hook adds belongs to scores that are divided by √d_head, as everywhere. Since the words of TUPE are
-///   divided by √(2 d_head), it contains the difference, as that of [`Deberta`](crate::content::Deberta) does, and
-///   so it looks at queries and keys. [`of_positions`](Self::of_positions) is the part that does not.
+/// - **Scale.** TUPE divides the product of words by √(2 d_head), but this hook is for attention that divides it by
+///   √d_head, as usual. What the hook adds includes the difference, as that of [`Deberta`](crate::content::Deberta) does,
+///   and so it depends on queries and keys. [`of_positions`](Self::of_positions) is the part that does not.
 /// - **All layers** share the vectors and the projections (§3.1). The hook computes them in each layer.
-/// - **`[CLS]`** is not untied (§3.2): the paper puts one learned number in the place of all products of positions with that
-///   token. Which token that is only the model knows, and a model without one, as of a series, has none to untie.
+/// - **`[CLS]`** is not untied (§3.2): the paper puts learned numbers in the place of all products of positions with that
+///   token. Only the model knows which token that is, and a model without one, such as one for series, has none to untie.
 /// - **Weights.** Projections have no bias, as in the paper. In the authors' code the vectors go through a layer normalization,
 ///   and the projections have biases: put the normalized vectors and such projections into the fields to compute the same.
 #[derive(Module, Debug)]
@@ -139,8 +139,8 @@ pub struct Tupe {
 }
 
 impl Tupe {
-    /// What the positions alone add to scores whose words are divided by √(2 d_head): `(p_i U_Q) · (p_j U_K) / √(2 d_head)`,
-    /// and `b` for TUPE-R. It is the same for all layers.
+    /// What the positions alone add to scores, where the product of words is divided by √(2 d_head):
+    /// `(p_i U_Q) · (p_j U_K) / √(2 d_head)`, and `b` for TUPE-R. It is the same for all layers.
     ///
     /// # Shapes
     ///
@@ -148,7 +148,7 @@ impl Tupe {
     ///
     /// # Errors
     ///
-    /// Those of [`Bias::try_bias`], of which [`NotWhole`](PositionError::NotWhole) for times, and
+    /// Those of [`Bias::try_bias`], among them [`NotWhole`](PositionError::NotWhole) for times, and
     /// [`TooLong`](PositionError::TooLong) for a position from `max_len` on.
     pub fn of_positions(&self, queries: Tokens, keys: Tokens) -> Result<Tensor<4>, PositionError> {
         let TupeConfig { d_model, heads, .. } = self.config;
@@ -157,7 +157,7 @@ impl Tupe {
         check_linear("query", &self.query, [d_model, d_model])?;
         check_linear("key", &self.key, [d_model, d_model])?;
         let device = self.positions.weight.lazy_device();
-        // Of no query or no key too, so that its positions are checked.
+        // Also where there is no query or no key, so that the positions of the other side are checked.
         let vectors = [queries, keys].map(|(at, seq)| self.positions.encode(at, seq));
         let [p_q, p_k] = vectors;
         let (p_q, p_k) = (p_q?, p_k?);

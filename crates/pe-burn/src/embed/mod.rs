@@ -26,8 +26,8 @@ use crate::error::{PositionError, check_finite, check_number, check_width, expec
 use crate::positions::{Lookup, Positions};
 use crate::tensor::{cast, check_device};
 
-/// A scheme that adds positions to token embeddings. A model calls it once, before its first layer. Where the scheme may be
-/// one that does not, ask its [`Positional::as_embed`](crate::Positional::as_embed).
+/// A scheme that adds positions to token embeddings. A model calls it once, before its first layer. For a scheme that may
+/// or may not be of this kind, call [`Positional::as_embed`](crate::Positional::as_embed).
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor};
@@ -86,7 +86,7 @@ pub trait Embed {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InputScale {
-    /// Nothing: the embeddings are added to as they are.
+    /// Nothing: the encoding is added to the embeddings as they are.
     #[default]
     None,
     /// √d_model, as in the original paper (§3.4). Embeddings that start small would otherwise be

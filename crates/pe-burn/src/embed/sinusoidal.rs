@@ -120,7 +120,7 @@ init!(SinusoidalPositionalEncodingConfig => SinusoidalPositionalEncoding);
 #[derive(Module, Debug)]
 #[module(custom_display)]
 pub struct SinusoidalPositionalEncoding {
-    /// Rows of width `d_model`, or those of the first axis; a fixed gain included.
+    /// Rows of width `d_model`, or with axes those of the first axis. They include a fixed gain.
     rows: RowBuffer,
     axes: Option<AxisRows>,
     /// The learned gain, `[1]`.
@@ -291,7 +291,7 @@ impl SinusoidalPositionalEncoding {
         }
     }
 
-    /// The encoding with zeros for padded tokens, where the formula has them, times the learned gain.
+    /// The encoding, with zeros for padded tokens where the formula asks for them, times the learned gain.
     #[cold] // or it slows down a decoding step, which needs neither
     fn padded_and_gained(
         &self,

@@ -27,7 +27,7 @@ config! {
         span: f64,
     }
 
-    /// Waves for times that span so much, with neighbours 1 apart.
+    /// Time2Vec for times within `span`, with neighbouring times 1 apart.
     new;
 
     /// How far apart neighbouring times are, in the same unit, above 0. Default: 1.
@@ -36,7 +36,7 @@ config! {
 }
 
 impl Time2VecConfig {
-    /// Builds the module on `device`; how ω and φ start is told at [`Time2Vec`].
+    /// Builds the module on `device`. The initial ω and φ are described at [`Time2Vec`].
     ///
     /// # Errors
     ///
@@ -102,8 +102,8 @@ module!(Time2VecConfig => Time2Vec { d_model, span, step });
 /// ```
 ///
 /// - **Added, not concatenated.** The paper appends t2v(τ) to the features of a model, or puts it in the place of the time.
-///   Here it is as wide as the embeddings and is added to them, as every [`Embed`] does: that is the paper's vector before a
-///   linear layer whose part for the time is the identity. To append it, take [`encode`](Self::encode).
+///   Here it is as wide as the embeddings and is added to them, as in every [`Embed`]. A linear layer after the paper's
+///   vector gives the same if its weights for the time are the identity. To append it, take [`encode`](Self::encode).
 /// - **τ = time / `span`**, from 0 to 1 where times begin at 0. The paper says nothing of units. A step of an optimizer moves
 ///   each ω by about its learning rate, and the argument of a sine by that times τ: with times of hundreds all waves would
 ///   change at once.
@@ -154,8 +154,8 @@ impl Time2Vec {
         Ok(cast(vectors, dequantized(self.omega.val()).dtype().into()))
     }
 
-    /// t2v of a lookup in the type of ω, or in `f32` if that is narrower, whatever an input is: drivers of Vulkan have no sine
-    /// of `f64`.
+    /// t2v of a lookup in the type of ω, or in `f32` if ω is narrower, whatever the type of the input: Vulkan drivers
+    /// have no sine of `f64`.
     fn vectors(&self, lookup: &Lookup) -> Result<Tensor<3>, PositionError> {
         lookup.check_axes(None)?;
         let d_model = self.config.d_model;

@@ -38,11 +38,11 @@ config! {
     init: Initializer = small(),
     with_init;
 
-    /// How queries and keys are rotated besides. Default: not at all, with which the paper's models are best.
+    /// A rotation of queries and keys in addition to the gates. Default: none, with which the paper's models are best.
     #[serde(skip_serializing_if = "Option::is_none")]
     rotary: Option<RotaryPositionalEncodingConfig> = None,
-    /// Sets how queries and keys are rotated besides. The authors' models with RoPE have a base of 500 000 and the layout
-    /// of [halves](crate::Layout::Halves).
+    /// Sets a rotation of queries and keys in addition to the gates. The authors' models with RoPE have a base of 500 000
+    /// and the layout of [halves](crate::Layout::Halves).
     with_rotary: RotaryPositionalEncodingConfig;
 }
 
@@ -89,8 +89,8 @@ module!(FoxConfig => Fox { d_model, heads, layers });
 /// score of query i and key j ≤ i:  q_i · k_j / √d_head + Σ_{t = j+1..i} ln f_t
 /// ```
 ///
-/// It is for causal attention, and needs no other positions: the paper's models are best without RoPE, which they may have
-/// besides ([`FoxConfig::with_rotary`]). Made by [`FoxConfig`]; one module serves all layers of a model.
+/// It is for causal attention, and needs no other positions: the paper's models are best without RoPE, which can be added
+/// ([`FoxConfig::with_rotary`]). Made by [`FoxConfig`]; one module serves all layers of a model.
 ///
 /// ```
 /// use burn::tensor::module::attention;
@@ -114,7 +114,7 @@ module!(FoxConfig => Fox { d_model, heads, layers });
 ///
 /// - **Weights.** `layers` has `fgate_proj` of every layer of the authors' code, its weight transposed: `[d_model, heads]`.
 /// - **Types.** Gates are computed in the type of the weights, and in `f32` where that is half precision.
-/// - **Decoding.** Keep the sum of every token beside its key. `pe-encoder` does.
+/// - **Decoding.** Store the sum up to every token together with its key, as `pe-encoder` does.
 #[derive(Module, Debug)]
 #[module(custom_display)]
 #[doc(alias = "FoX")]
@@ -159,27 +159,28 @@ impl Positional for Fox {
     }
 }
 
-/// Queries and keys with more columns whose products have the forget gates, so that **causal** attention without a bias
-/// forgets. Fast attention kernels take no bias: Burn's on graphics cards, for one, runs only without.
+/// Returns queries and keys with extra columns, whose products add the forget gates to the scores, so that **causal**
+/// attention forgets without a bias argument. Fast attention kernels take no bias: Burn's kernel on graphics cards, for
+/// one, runs only without.
 ///
 /// ```text
 /// Σ_{t = j+1..i} ln f_t = c_i − c_j = c_i · 1 + 1 · (−c_j)           c_i = Σ_{t ≤ i} ln f_t
 /// ```
 ///
-/// Keys behind a query would get a bias above 0, so they must be masked. Use the result as it is, without a scale of your
-/// own: attention divides by the root of the new width, and the queries are scaled so that their products with keys come out
-/// as before. Values keep their width.
+/// Keys after a query would get a bias above 0, so they must be masked. Pass the result to attention as it is, without a
+/// scale of your own: attention divides by the root of the new width, and the queries are already scaled so that their
+/// products with keys come out as before. Values keep their width.
 ///
 /// # Shapes
 ///
-/// - `q`: `[batch, heads, queries, d_head]`, the queries of the last keys; `k`: `[batch, heads, keys, d_head]`, in the float
-///   type of the queries
+/// - `q`: `[batch, heads, queries, d_head]`, the queries of the last tokens that have keys; `k`:
+///   `[batch, heads, keys, d_head]`, in the float type of the queries
 /// - `sums`: `[batch, heads, keys]`, what [`log_gates`](ForgetGate::log_gates) gives, summed up to each key (`cumsum(2)`), any
 ///   float type, but half precision has too few digits for a sum of many numbers
-/// - output: as queries and keys, with a width that is the next multiple of 16 from `d_head + 2` on (`d_head + 4` in `f16`,
-///   `d_head + 6` in `bf16`, where a number takes several columns)
+/// - output: as queries and keys, with the smallest width that is a multiple of 16 and at least `d_head + 2`
+///   (`d_head + 4` in `f16`, `d_head + 6` in `bf16`, where a number takes several columns)
 ///
-/// Scores are within 2^-21 of the largest sum of what they are with a bias, and in half precision the queries are rounded
+/// Scores differ from those with a bias by at most 2^-21 times the largest sum. In half precision the queries are rounded
 /// once more. In `f16` a sum may go to −134 million divided by the root of the width. Gradients go to the sums too.
 ///
 /// # Errors

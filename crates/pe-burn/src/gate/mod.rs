@@ -1,4 +1,4 @@
-//! Forget gates: what a token leaves of the tokens before it.
+//! Forget gates: how much of the earlier tokens remains after each token.
 
 mod fox;
 

@@ -18,10 +18,9 @@ use crate::error::{PositionError, check_number};
 /// The axes that share the columns of an encoding: rows and columns of an image, frames of a video, or
 /// coordinates of any kind.
 ///
-/// An encoding with axes takes a [`Grid`] or [coordinates](crate::Coordinates) as positions. Every pair
-/// of columns belongs to one axis, and its angle is that coordinate times the frequency of the pair.
-/// [`new`](Self::new) gives each axis columns of its own in a row, and the frequencies of an encoding that
-/// has these columns alone. What models do otherwise:
+/// An encoding with axes takes a [`Grid`] or [coordinates](crate::Coordinates) as positions. Every pair of columns
+/// belongs to one axis, and its angle is that coordinate times the frequency of the pair. [`new`](Self::new) gives each
+/// axis a block of columns, with the frequencies of an encoding that has these columns alone. The axes of models:
 ///
 /// | models | axes |
 /// |---|---|
@@ -82,8 +81,8 @@ pub enum AxisFrequencies {
     /// Those of an encoding that has the columns of this axis alone.
     #[default]
     Own,
-    /// Each pair has the frequency that it has without axes. A token with the same number on every axis
-    /// is then encoded as on a line, so that positions on a line are fine too: those of text.
+    /// Each pair has the frequency that it has without axes. A token with the same number on every axis is then encoded
+    /// as on a line, so that positions on a line, those of text, are accepted too.
     Line,
     /// The frequencies without axes, dealt to the axes in turn.
     Dealt,
@@ -138,19 +137,18 @@ impl Axes {
             .with_frequencies(AxisFrequencies::Line)
     }
 
-    /// As [`mrope`](Self::mrope) with the pairs of time, height and width in turn, as in Qwen3-VL: of three
-    /// pairs the second is for height and the third for width, as far as their numbers go; all others are for
-    /// time.
+    /// As [`mrope`](Self::mrope), with the pairs of time, height and width in turn, as in Qwen3-VL: of every three pairs
+    /// the second is for height and the third for width, until these have all their pairs; all others are for time.
     pub fn mrope_interleaved(sections: [usize; 3]) -> Self {
         let [time, height, width] = sections;
         let pairs = time.saturating_add(height).saturating_add(width);
         Self::in_turn([height, width], pairs)
     }
 
-    /// The rule of [`mrope_interleaved`](Self::mrope_interleaved) for this many pairs, whatever the numbers for
-    /// height and width add up to.
+    /// The rule of [`mrope_interleaved`](Self::mrope_interleaved) for `pairs` pairs in all: time gets those that the rule
+    /// does not give to height or width.
     pub fn in_turn([height, width]: [usize; 2], pairs: usize) -> Self {
-        // The pairs of each number that come up before the last pair.
+        // How many pairs height and width get, at every third place from `offset` on.
         let within =
             |number: usize, offset: usize| number.min(pairs.saturating_sub(offset).div_ceil(3));
         let (height, width) = (within(height, 1), within(width, 2));
@@ -165,7 +163,7 @@ impl Axes {
             _ => 0,
         };
         let owners: Vec<usize> = (0..pairs).map(owner).collect();
-        // Dealing goes on among two where one has all its pairs; the rule leaves the others to time.
+        // `Dealt` goes on with two axes where one has all its pairs, but the rule gives the others to time.
         match dealt.owners(&[time, height, width]) == owners {
             true => dealt,
             false => dealt.with_order(PairOrder::Given(owners)),
@@ -291,7 +289,7 @@ impl Axes {
             )),
             given if given == count => {
                 let columns = self.axes.iter().filter_map(|axis| axis.columns);
-                // An axis may be left without columns by a rule that shares those of a line.
+                // With frequencies of a line, an axis may get no columns.
                 let least = match self.frequencies {
                     AxisFrequencies::Own => 2,
                     _ => 0,
@@ -352,7 +350,7 @@ impl Axes {
         Ok(pairs)
     }
 
-    /// The axis, by its index here, of every pair.
+    /// The axis of every pair, by its index in the list of axes.
     pub(crate) fn owners(&self, pairs: &[usize]) -> Vec<usize> {
         match &self.order {
             PairOrder::Row => (0..pairs.len())

@@ -103,7 +103,7 @@ impl Coordinates {
         Self::per_cell(grid, |number, _| number as f64)
     }
 
-    /// The centres of the patches of a grid, from −1 to 1 along the axis that divides them: those of
+    /// The centres of the patches of a grid, from −1 to 1 along the axis whose length divides them: those of
     /// DINOv3 (Siméoni et al., [2508.10104](https://arxiv.org/abs/2508.10104)). Its rotation has base
     /// 100 and angles in whole turns: [`Axis::scale`](crate::axes::Axis::scale) is 2π on both axes.
     ///

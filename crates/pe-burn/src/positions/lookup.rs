@@ -268,7 +268,7 @@ impl<'a> Lookup<'a> {
         self.batch.max(padded)
     }
 
-    /// Refuses positions that do not have the axes of an encoding; `None` for one on a line.
+    /// Refuses positions that do not have the axes of an encoding; `axes` is `None` for an encoding on a line.
     ///
     /// # Errors
     ///
@@ -323,8 +323,8 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// The coordinates of all tokens in this type, each rounded once, `[1 or batch, seq, axes]`. With one axis a grid is on a
-    /// line too: its tokens are counted.
+    /// The coordinates of all tokens in this type, each rounded once, `[1 or batch, seq, axes]`. For `axes` 1, the tokens
+    /// of a grid are numbered in order.
     pub fn numbers(&self, axes: usize, dtype: FloatDType, device: &Device) -> Tensor<3> {
         let device = device.clone().without_autodiff();
         let (batch, seq) = (self.batch, self.seq);
@@ -356,7 +356,7 @@ impl<'a> Lookup<'a> {
         }
     }
 
-    /// The tokens along one coordinate; `None` for positions on a line.
+    /// The positions of the tokens along one coordinate; `None` for positions on a line.
     pub fn along(&self, coordinate: usize) -> Option<Along<'a>> {
         let (batch, seq) = (self.batch, self.seq);
         Some(match (&self.rows, self.grid) {
@@ -437,7 +437,7 @@ pub(crate) enum Along<'a> {
     Tokens(Lookup<'a>),
 }
 
-/// One more than the largest whole number that is not above one of the times, at least 0.
+/// One more than the largest time, rounded down to a whole number, and at least 0.
 fn end_of_times(times: &[f64]) -> usize {
     let end = |time: &f64| libm::floor(*time).max(-1.0) + 1.0;
     times.iter().map(end).fold(0.0, f64::max) as usize

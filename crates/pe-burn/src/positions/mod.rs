@@ -106,7 +106,7 @@ pub(crate) struct DeviceIds {
 
 const UNKNOWN: usize = usize::MAX;
 
-/// What ids were made from that count real tokens.
+/// The source of ids that count the real tokens of a row.
 const MASK: &str = "padding mask";
 
 /// Which tokens are padding, `[batch or 1, seq]`.
@@ -384,7 +384,7 @@ impl DeviceIds {
         Self { ids, source, end }
     }
 
-    /// Whether they number the real tokens of each row.
+    /// Whether the ids count the real tokens of each row.
     pub fn counts_tokens(&self) -> bool {
         self.source == MASK
     }
@@ -408,8 +408,8 @@ impl DeviceIds {
     }
 }
 
-/// Refuses a real number that is no position: NaN, and those too far from 0. With a number of axes they are
-/// coordinates.
+/// Refuses a real number that is no position: NaN, and those too far from 0. `axes` is the number of axes of coordinates,
+/// and `None` for times.
 fn check_times(times: &[f64], seq: usize, axes: Option<usize>) -> Result<(), PositionError> {
     let each = axes.unwrap_or(1);
     let bound = MAX_POSITION as f64;

@@ -23,7 +23,7 @@ pub enum Part {
         /// Its grid as the language model sees it.
         grid: Grid,
         /// How many positions apart two frames are: 1 in Qwen2-VL, `tokens_per_second` times the seconds
-        /// between two frames in Qwen2.5-VL. A frame is at the whole number below.
+        /// between two frames in Qwen2.5-VL. The position of a frame is rounded down to a whole number.
         interval: f64,
     },
 }

@@ -14,9 +14,9 @@ use crate::tensor::check_dtype;
 impl Positions {
     /// The positions of an input with `seq` tokens per row as a tensor: whole positions, or times. It has one row where all
     /// rows of a batch share their positions, so that it broadcasts over them.
-    ///
-    /// Numbers are rounded once, to the float type of the options: whole positions are exact up to 2^24 in `f32`, to 2,048 in `f16`
-    /// (where those past 65,504 are infinite) and to 256 in `bf16`. On a grid tokens are counted, its prefix included. The tensor has no gradient, and may stand beside tensors that have one.
+    /// Numbers are rounded once, to the float type of the options: whole positions are exact up to 2^24 in `f32`, to
+    /// 2,048 in `f16` (where those past 65,504 are infinite) and to 256 in `bf16`. On a grid, tokens are numbered in
+    /// order, its prefix included. The tensor has no gradient, and can be combined with tensors that have one.
     ///
     /// ```
     /// use burn::tensor::{DType, Device, FloatDType, Tensor};
@@ -56,8 +56,9 @@ impl Positions {
         Ok(numbers(&lookup, 1, options.into())?.reshape([lookup.batch, seq]))
     }
 
-    /// The coordinates of an input with `seq` tokens per row as a tensor: height and width (or frame, height and width) on a
-    /// grid, whose prefix is at 0, the numbers of coordinates, and a single one of positions on a line.
+    /// The coordinates of an input with `seq` tokens per row as a tensor: height and width (or frame, height and width)
+    /// on a grid, and 0 for its prefix; all numbers of each token for coordinates; a single number for positions on a
+    /// line.
     ///
     /// ```
     /// use burn::tensor::Device;

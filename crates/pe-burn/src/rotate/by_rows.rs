@@ -12,12 +12,12 @@ use crate::layout::{Layout, Turn};
 use crate::positions::Positions;
 use crate::tensor::{cast, check_float, compute_dtype};
 
-/// A rotation that turns the pairs of columns of queries and keys by angles that depend on positions alone, as
-/// RoPE does: a scheme only gives the sines and cosines of the angles, and has [`Rotate`] by that. Every head turns by the
-/// same angles.
+/// A rotation that turns the pairs of columns of queries and keys by angles that depend on positions alone, as RoPE does.
+/// A scheme only gives the sines and cosines of the angles, and gets [`Rotate`] from that. Every head turns by the same
+/// angles.
 ///
 /// The rotation runs through the same kernels as [`RotaryPositionalEncoding`](crate::RotaryPositionalEncoding), in
-/// place. Sines and cosines that are computed from parameters get gradients; they are turned by then with Burn's operations.
+/// place. Sines and cosines that are computed from parameters get gradients; the rotation then runs on Burn's operations.
 ///
 /// ```
 /// use burn::tensor::{Device, Tensor, TensorData};
@@ -60,8 +60,8 @@ use crate::tensor::{cast, check_float, compute_dtype};
 /// # assert_eq!((q.dims(), k.dims()), ([2, 4, 100, 8], [2, 4, 100, 8]));
 /// ```
 pub trait RotateByRows {
-    /// The sine and the cosine of the angle of every pair at every position, for a `[batch, seq]` input. A factor
-    /// of both, as YaRN has one, stretches the pair.
+    /// The sine and the cosine of the angle of every pair at every position, for a `[batch, seq]` input. A common factor
+    /// of both, as in YaRN, scales the pair.
     ///
     /// # Shapes
     ///
@@ -70,8 +70,8 @@ pub trait RotateByRows {
     ///
     /// # Errors
     ///
-    /// Whatever the scheme cannot do, for example those of [`Positions::to_rows`]. That the positions are for such an
-    /// input has been checked before, and the shape and the device of the output are checked after.
+    /// Whatever the scheme cannot do, for example those of [`Positions::to_rows`]. The caller has checked that the
+    /// positions fit such an input, and checks the shape and the device of the output.
     fn try_rows(
         &self,
         positions: &Positions,

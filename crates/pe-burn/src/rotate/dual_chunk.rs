@@ -50,8 +50,8 @@ use crate::positions::{Positions, check_run};
 /// # Ok::<(), pe_burn::PositionError>(())
 /// ```
 ///
-/// That is for causal attention. Keys of a cache stay as they are rotated. vLLM computes no part where it is not
-/// needed and leaves out keys that hardly count (its sparse attention); this has no kernel for either.
+/// This is for causal attention. Cached keys keep their rotation. vLLM computes no part where it is not needed and leaves
+/// out keys that hardly count (its sparse attention); there is no kernel for either here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(alias = "DCA")]
 #[doc(alias = "dual chunk attention")]
@@ -60,7 +60,7 @@ pub struct DualChunk {
     local_window: usize,
 }
 
-/// Which keys a score of [dual chunk attention](DualChunk) is with.
+/// The keys that a part of [dual chunk attention](DualChunk) scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkPart {
     /// Those of the query's own chunk.
@@ -77,8 +77,8 @@ impl ChunkPart {
 }
 
 impl DualChunk {
-    /// With the two lengths of a model's `dual_chunk_attention_config` (`chunk_size`, `local_size`). The authors'
-    /// code has three quarters of the length in training as the first; as the second an eighth of it for Llama
+    /// With the two lengths of a model's `dual_chunk_attention_config` (`chunk_size`, `local_size`). In the authors' code
+    /// the first is three quarters of the length in training; the second is an eighth of that length for Llama
     /// (`chunkllama_attn_replace.py`) and a sixteenth for Qwen (`chunkqwen_attn_replace.py`).
     ///
     /// # Errors
@@ -135,8 +135,8 @@ impl DualChunk {
         }
     }
 
-    /// The part that a key belongs to for a query; a key behind the query, which causal attention does not see,
-    /// counts as one of its chunk.
+    /// The part that a key belongs to for a query. A key after the query, which causal attention does not see, counts as
+    /// one of the query's own chunk.
     pub fn part(&self, query: usize, key: usize) -> ChunkPart {
         let chunk = self.chunk_len();
         match (query / chunk).saturating_sub(key / chunk) {

@@ -41,8 +41,8 @@ config! {
     layout: Layout = Layout::Halves,
     with_layout;
 
-    /// How far the coefficients are from picking one frequency each, at least 0: the gain of a Xavier normal
-    /// distribution. Default: 0.3. The paper has 0.3, 0.4 and 0.6 for models of 60, 180 and 1200 million
+    /// The size of the random part of the coefficients, at least 0: the gain of a Xavier normal distribution. With 0 each
+    /// pair picks one frequency. Default: 0.3. The paper has 0.3, 0.4 and 0.6 for models of 60, 180 and 1200 million
     /// parameters.
     gain: f64 = 0.3,
     with_gain;
@@ -89,7 +89,8 @@ impl FopeConfig {
         // torch's Xavier normal distribution of a tensor [heads, frequencies, turned].
         let fan = ((frequencies + self.heads) * turned) as f64;
         let deviation = self.gain * libm::sqrt(2.0 / fan);
-        // Every pair starts near one frequency, from the highest on, as far apart as they come.
+        // Every pair starts near one frequency. These are picked from the highest on, in equal steps as large as
+        // possible.
         let mut picks = vec![0.0_f32; frequencies * turned];
         let step = frequencies.div_ceil(turned);
         for pair in 0..turned.min(frequencies.div_ceil(step)) {

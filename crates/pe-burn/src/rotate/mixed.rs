@@ -176,7 +176,7 @@ mod tests {
     use crate::positions::Grid;
     use crate::testing::{distance, refused, values};
 
-    /// One axis, whose frequency is 1: a time, and a position that f32 does not have.
+    /// One axis, whose frequency is 1: a time, and a position that `f32` cannot represent.
     #[test]
     fn coordinates_are_not_rounded_to_f32_for_f64() {
         let device = Device::flex();

@@ -95,11 +95,11 @@ pub trait Rotate {
     /// [`TooLarge`](PositionError::TooLarge) when the rows of the positions do not fit into memory.
     fn try_rotate_sides(&self, queries: ToTurn, keys: ToTurn) -> Result<Turned, PositionError>;
 
-    /// How wide queries and keys become that are `d_head` wide: as wide as before, if the scheme does not say otherwise.
-    /// PoPE, for example, makes two columns of each.
+    /// The width that queries and keys of width `d_head` have after the rotation: the same, if the scheme does not say
+    /// otherwise. PoPE, for example, makes two columns of each.
     ///
-    /// The scores of attention are scaled by 1 / √`d_head` all the same. A scheme that scales otherwise
-    /// multiplies its queries by the difference.
+    /// Attention still scales its scores by 1 / √`d_head`. A scheme that scales otherwise multiplies its queries by the
+    /// ratio.
     fn width(&self, d_head: usize) -> usize {
         d_head
     }
@@ -326,7 +326,7 @@ pub trait Rotate {
     }
 }
 
-/// Rotates queries and keys by the same function, for a module that looks up nothing for both of them.
+/// Rotates queries and keys separately, for a module without a lookup that serves both.
 fn each_side(
     queries: ToTurn,
     keys: ToTurn,
@@ -357,7 +357,7 @@ fn check_side(x: &Tensor<4>, d_head: usize, device: &Device) -> Result<[usize; 4
     Ok(dims)
 }
 
-/// Rotates queries and keys each for itself, with copies of them.
+/// Rotates the queries and keys of a projection, which are copied out of it.
 fn apart_from_values<S: Rotate + ?Sized>(
     scheme: &S,
     qkv: Tensor<3>,

@@ -6,7 +6,7 @@ use burn::tensor::Tensor;
 
 use crate::error::PositionError;
 
-/// A projection by its heads, `[batch, seq, heads + 2 · kv_heads, d_head]`.
+/// A projection with an axis of heads, `[batch, seq, heads + 2 · kv_heads, d_head]`.
 pub(super) fn by_heads(
     qkv: Tensor<3>,
     [heads, kv_heads]: [usize; 2],
@@ -34,7 +34,7 @@ pub(super) fn by_heads(
     }
 }
 
-/// A projection of which the heads have been told apart by [`by_heads`].
+/// The inverse of [`by_heads`].
 pub(super) fn side_by_side(heads: Tensor<4>) -> Tensor<3> {
     let [batch, seq, all, d_head] = heads.dims();
     heads.reshape([batch, seq, all * d_head])

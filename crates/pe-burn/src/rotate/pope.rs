@@ -77,8 +77,9 @@ impl PopeConfig {
 
 module!(PopeConfig => Pope { d_head, heads, base, max_len });
 
-/// PoPE, polar coordinate position embedding: a column of a query or a key is the length of a vector, and its position alone
-/// is the direction of it. In RoPE the direction of a pair depends on its content too. Gopalakrishnan et al., [*Decoupling the
+/// PoPE, polar coordinate position embedding: each column of a query or a key becomes a vector. The column gives its
+/// length, and the position alone gives its direction. In RoPE the direction of a pair depends on its content too.
+/// Gopalakrishnan et al., [*Decoupling the
 /// "What" and "Where" With Polar Coordinate Positional Embeddings*](https://arxiv.org/abs/2509.10534), 2025, §3:
 ///
 /// ```text
@@ -111,8 +112,8 @@ module!(PopeConfig => Pope { d_head, heads, base, max_len });
 ///   cache of keys takes twice the memory.
 /// - **Sides.** With phases of 0 a score is the same for a key to the left and one as far to the right; trained phases tell
 ///   them apart. An encoder, which sees both sides, may start from random ones: [`PopeConfig::with_init`].
-/// - **Not a rotation.** The columns of one position, with phases of 0, give positive products alone, and the sign of a column
-///   is lost: a model that was trained with RoPE cannot take PoPE without training.
+/// - **Not a rotation.** With phases of 0, products of tokens at the same position are never negative, and the sign of a
+///   column is lost: a model that was trained with RoPE cannot take PoPE without training.
 /// - **Weights.** `phases` is `bias` of `PoPE` in the package PoPE-pytorch. Values outside −2π to 0 count as the nearer end.
 ///   Their gradient passes, so that training can bring them back: the default, 0, is such an end.
 /// - **Types.** It computes in the type of the phases, and returns the type of its input.
@@ -130,8 +131,8 @@ pub struct Pope {
 }
 
 impl Pope {
-    /// Every column of `x` as a length, in the direction of its position and of the phases, if there are some. Computed in
-    /// `dtype`.
+    /// Every column of `x` as a vector: its length from the column, its direction from the position and, if given, the
+    /// phases. Computed in `dtype`.
     ///
     /// # Shapes
     ///
@@ -169,7 +170,7 @@ impl Pope {
     }
 }
 
-/// Every column as a length, `softplus(x)`, in its direction, of which the cosines and sines are given.
+/// Every column as a vector of length `softplus(x)`, in the direction with these cosines and sines.
 fn columns(x: Tensor<4>, directions: [Tensor<4>; 2]) -> Tensor<4> {
     #[cfg(feature = "flex")]
     if flex::supports(&x)

@@ -122,8 +122,8 @@ module!(RotaryPositionalEncodingConfig => RotaryPositionalEncoding {
 ///   position of the call. A cache of rotated keys that grows past the trained length therefore holds
 ///   keys of other frequencies; keep unrotated keys where that matters.
 /// - **Any float type.** `f16` and `bf16` are rotated in `f32` and rounded once.
-/// - **In place.** Pass tensors by value and do not keep clones. With the feature `flex` it is one
-///   pass over memory on all threads there.
+/// - **In place.** Pass tensors by value and do not keep clones. On Flex, with the feature `flex`, the rotation is one
+///   pass over memory on all threads.
 /// - **No parameters.** The buffer moves with the module and is not in the record.
 #[derive(Module, Debug)]
 #[module(custom_display)]
@@ -281,7 +281,7 @@ impl RotaryPositionalEncoding {
     }
 }
 
-/// What is asked of queries or keys once: in a decoding step asking takes as long as an eighth of the rotation.
+/// Shape and type of queries or keys, read once: in a decoding step reading them takes an eighth as long as the rotation.
 struct Side {
     dims: [usize; 4],
     dtype: DType,

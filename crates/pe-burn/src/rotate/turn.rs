@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    /// A kernel would take the memory of other rows, or past the end.
+    /// A kernel would read other rows, or past the end.
     #[test]
     #[cfg(feature = "flex")]
     fn angles_that_do_not_fit_are_refused() {
@@ -260,7 +260,7 @@ mod tests {
         refused([1, 5, 8], 3); // for three of two heads
     }
 
-    /// Burn makes such a tensor without a look at its memory.
+    /// Burn makes such a tensor without checking the length of its memory.
     #[test]
     #[cfg(feature = "flex")]
     #[should_panic(expected = "out of range for slice of length 16")]

@@ -82,7 +82,7 @@ impl XPosPositionalEncodingConfig {
     pub fn try_init(&self, device: &Device) -> Result<XPosPositionalEncoding, PositionError> {
         let rotary_dim = self.rotary_dim();
         check_rotary_dim(rotary_dim, self.d_head)?;
-        // Below the normal numbers the rates would be infinite.
+        // For a subnormal `scale_base` the rates would be infinite.
         let fits = self.scale_base > 0.0 && self.scale_base.is_normal();
         let bound = "a normal number above 0";
         check_number(fits, "scale_base", self.scale_base, bound)?;

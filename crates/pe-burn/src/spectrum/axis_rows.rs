@@ -94,7 +94,8 @@ impl AxisRows {
         })
     }
 
-    /// The rows of every axis, from those of positions on a line; `None` for such positions.
+    /// The rows of every axis; `None` for positions on a line. `rows` computes those of one axis, as for positions on a
+    /// line.
     fn each(
         &self,
         lookup: &Lookup,
@@ -109,7 +110,7 @@ impl AxisRows {
     }
 }
 
-/// The rows along one coordinate, from those of positions on a line.
+/// The rows along one coordinate; `None` for positions on a line. `rows` computes them as for positions on a line.
 fn along(
     lookup: &Lookup,
     coordinate: usize,
@@ -121,7 +122,7 @@ fn along(
             Some(rows(&tokens).map_err(|error| error.along(coordinate))?)
         }
         Some(Along::Grid(grid)) => {
-            // The rows of one line of the grid; without cells, prefix tokens need that of position 0.
+            // One row for each place along this axis. At least one: prefix tokens need the row of position 0.
             let len = grid.lengths()[coordinate].max(1);
             let line = rows(&Lookup::run(0, len))?;
             Some(over_grid(line, grid, coordinate))

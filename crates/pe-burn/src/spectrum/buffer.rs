@@ -299,7 +299,7 @@ impl RowSource {
                 distinct.sort_unstable_by(f64::total_cmp);
                 distinct.dedup_by(|a, b| a.to_bits() == b.to_bits());
                 let rows = tensor(Source::Times(&distinct)).map_err(|error| match error {
-                    // Where it is among the tokens, and not among the distinct numbers.
+                    // The index among all tokens, not among the distinct numbers.
                     PositionError::TimeOutOfRange { time, max, .. } => {
                         let is_it = |other: &f64| other.to_bits() == time.to_bits();
                         let i = times.iter().position(is_it).unwrap_or(0);

@@ -82,8 +82,7 @@ pub enum Formula {
     /// The first implementation: tensor2tensor's `get_timing_signal_1d`.
     #[serde(rename = "tensor2tensor")]
     Tensor2Tensor {
-        /// The highest frequency. (Its name and the default 1 make it a time; as a time it would be
-        /// the inverse.) Default: 1.
+        /// The highest frequency. (It is called a timescale, which would be the inverse of a frequency.) Default: 1.
         #[serde(default = "one")]
         min_timescale: f64,
         /// `max_timescale / min_timescale` is the range of the frequencies. Default: 10 000.
@@ -124,7 +123,7 @@ pub enum Formula {
         /// Whether the cosines come before the sines. Default: false.
         #[serde(default)]
         flip_sin_to_cos: bool,
-        /// What is taken from the number of frequencies in the exponent. Default: 1.
+        /// What is subtracted from the number of frequencies in the exponent. Default: 1.
         #[serde(default = "one")]
         downscale_freq_shift: f64,
         /// What the frequencies are multiplied by. Default: 1.
@@ -329,7 +328,7 @@ impl Formula {
     fn spectrum(self, d_model: usize) -> Result<Spectrum, PositionError> {
         let pairs = d_model / 2;
         let paper = |base| Spectrum::of_base(d_model, base);
-        // A geometric sequence; without `shift` the first over the last is max / min.
+        // A geometric sequence. Without `shift`, the ratio of the first to the last is max / min.
         let halves = |first: Double, min: f64, max: f64, shift: f64| {
             let steps = match pairs {
                 1 => 1.0, // there is no step

@@ -151,7 +151,7 @@ impl Spectrum {
         }
     }
 
-    /// This spectrum after pairs that are not rotated.
+    /// This spectrum behind `pairs` pairs of frequency 0, which are not rotated.
     pub(crate) fn behind_unturned(mut self, pairs: usize) -> Self {
         self.frequencies.splice(0..0, vec![Double::ZERO; pairs]);
         self.d_model += 2 * pairs;
@@ -162,7 +162,7 @@ impl Spectrum {
     ///
     /// # Errors
     ///
-    /// [`PositionError::Number`] where that is too fast for [`MAX_FREQUENCY`].
+    /// [`PositionError::Number`] where a frequency would be above [`MAX_FREQUENCY`].
     pub(crate) fn sped_up(self, factor: f64) -> Result<Self, PositionError> {
         let sped_up = self.map(|_, omega| omega.times(factor));
         let mut numbers = sped_up.frequencies.iter().map(|omega| omega.hi);

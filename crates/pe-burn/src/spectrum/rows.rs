@@ -123,7 +123,7 @@ impl Spectrum {
         }
     }
 
-    /// Writes a row: of the sum of finished angles and a step, or of their difference.
+    /// Writes a row: the sum of finished angles and a step, or their difference if `opposite`.
     fn write<T: Entry>(&self, block: &mut Block<T>, row: usize, sum: [&Angles; 2], opposite: bool) {
         // Where cosines come first the angles are π/2 − a, so the step has the other sign.
         let opposite = opposite != self.cos_first();

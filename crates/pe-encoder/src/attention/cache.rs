@@ -4,24 +4,24 @@ use burn::tensor::Tensor;
 
 /// The keys and values that one [`Attention`](super::Attention) has computed so far, for decoding.
 ///
-/// It has room for tokens to come, so that a step writes its own keys and values beside those before. When the room is
-/// full, one of half as much again takes its place. A clone shares the room until one of the two takes a step, which
-/// copies it.
+/// It has memory for tokens to come, so that a step writes its keys and values behind those before. When the memory is
+/// full, it is replaced by memory for one and a half times as many tokens. A clone shares the memory until one of the two
+/// takes a step, which copies it.
 #[derive(Clone, Debug, Default)]
 pub struct Cache {
-    /// As they go into the product.
+    /// As they go into the product with queries: rotated, if the scheme rotates.
     pub(super) keys: Room,
     pub(super) values: Room,
-    /// For a scheme with a forget gate: the sum of the logarithms up to every token, in one column.
+    /// For a scheme with a forget gate: the sum of the logarithms of the gates up to every token, in one column.
     pub(super) gates: Room,
-    /// How much of each room is used.
+    /// How many tokens of each room are used.
     tokens: usize,
 }
 
-/// `[batch, heads, room, width]`; nothing before the first tokens.
+/// Memory for keys, values or gates, `[batch, heads, room, width]`; `None` before the first tokens.
 type Room = Option<Tensor<4>>;
 
-/// The room of a cache that begins, in tokens.
+/// The number of tokens that a new room has memory for.
 const ROOM: usize = 64;
 
 impl Cache {
@@ -75,7 +75,7 @@ fn check_fits(room: &Room, more: &Tensor<4>) {
     }
 }
 
-/// Writes what belongs to further tokens behind the `used` tokens of a room, or of a larger one.
+/// Writes the rows of further tokens behind the `used` tokens of a room. A room that is full is replaced by a larger one.
 fn append(room: &mut Room, used: usize, more: Tensor<4>) {
     let [batch, heads, seq, width] = more.dims();
     let tokens = used + seq;

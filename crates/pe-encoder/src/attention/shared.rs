@@ -7,7 +7,7 @@ use crate::kernels::part::Added;
 use crate::kernels::{self, Kernels};
 use crate::plain::{join_heads, key_mask, later_keys, outside, together};
 
-/// What layers of one kind have in common beside their weights.
+/// The settings that layers of one kind have in common.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Form {
     pub heads: usize,
@@ -137,8 +137,8 @@ impl<'a> Shared<'a> {
         self.hidden_bias.is_some() || self.forget_gate.is_some()
     }
 
-    /// What a layer adds to its scores: by positions, by its queries and keys, `[batch, heads, tokens, width]`, and by
-    /// hidden states and its forget gate.
+    /// What a layer adds to its scores: from positions, from its queries and keys, `[batch, heads, tokens, width]`, and
+    /// from hidden states and its forget gate.
     pub(super) fn bias(
         &self,
         queries_and_keys: impl FnOnce() -> [Tensor<4>; 2],
@@ -147,7 +147,7 @@ impl<'a> Shared<'a> {
         self.scaled_bias(queries_and_keys, by_states, false).bias
     }
 
-    /// As [`bias`](Self::bias), for attention that can multiply its scores if `scales`.
+    /// As [`bias`](Self::bias), but for attention that can multiply its scores by a factor, if `scales`.
     pub(super) fn scaled_bias(
         &self,
         queries_and_keys: impl FnOnce() -> [Tensor<4>; 2],
@@ -171,7 +171,7 @@ impl<'a> Shared<'a> {
         }
     }
 
-    /// What a layer adds to its scores by the hidden states that it projects, `[batch, seq, d_model]`.
+    /// What a layer adds to its scores, computed from the hidden states that it projects, `[batch, seq, d_model]`.
     pub(super) fn by_hidden_states(
         &self,
         layer: usize,
@@ -184,13 +184,14 @@ impl<'a> Shared<'a> {
         Some(bias)
     }
 
-    /// What the scheme's addition to the weights makes of the values, `[batch, heads, keys, d_head]`, to be added to the
-    /// result of the attention: `[batch, queries, d_model]`.
+    /// What the scheme adds to the weights, multiplied with the values, `[batch, heads, keys, d_head]`. The product,
+    /// `[batch, queries, d_model]`, is to be added to the result of the attention.
     pub(super) fn after_softmax(&self, values: impl FnOnce() -> Tensor<4>) -> Option<Tensor<3>> {
         let bias = self.weight_bias.clone()?;
         let v = values();
         let v = match self.padding {
-            // Nothing attends to padding. Here it is its value that counts nothing, since a bias for each row is larger.
+            // Nothing attends to padding. Its values are set to 0, since a bias with 0 there for each row would be
+            // larger.
             Some(padding) => v.mask_fill(key_mask(padding).swap_dims(2, 3), 0.0),
             None => v,
         };

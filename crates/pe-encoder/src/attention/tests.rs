@@ -100,7 +100,8 @@ fn what_is_added_to_weights_leaves_padding_and_later_keys_out() {
     }
 }
 
-/// PoPE makes two columns of each. In one piece and in blocks, with all masks, with ALiBi's strip of distances and without.
+/// PoPE, whose queries and keys are twice as wide. In one piece and in blocks, with all masks, with ALiBi's strip of
+/// distances and without.
 #[test]
 fn the_kernel_takes_queries_and_keys_that_are_wider_than_values() {
     struct Both(PositionalScheme, PositionalScheme);
@@ -124,7 +125,7 @@ fn the_kernel_takes_queries_and_keys_that_are_wider_than_values() {
         let config = AttentionConfig::new(D_MODEL, HEADS).with_causal(causal);
         let attention = config.with_window(window).init(&device);
         let x: Tensor<3> = random([2, seq, D_MODEL], &device);
-        // A token in a window of nothing but padding has no output that means something.
+        // In a window with nothing but padding the output of a token means nothing.
         let padding = padding_of_rows([2, seq], &device);
         let padding = window.is_none().then_some(&padding);
         let run = |kernels| {
@@ -304,8 +305,8 @@ fn bad_input_is_refused() {
     }
 }
 
-/// Its device says whether weights are dropped and which kernels run, so that it takes on the autodiff of the weights, with
-/// gradient checkpointing where they have it.
+/// The device of the input decides whether weights are dropped and which kernels run, so the input is moved to the
+/// autodiff device of the weights, with their gradient checkpointing.
 #[test]
 fn an_input_without_autodiff_is_taken_as_the_weights_are() {
     let device = Device::flex();

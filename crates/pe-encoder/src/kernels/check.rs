@@ -1,8 +1,9 @@
 //! What operations need of their inputs, whether kernels run them or Burn.
 //!
-//! A kernel reads and writes memory by the sizes of one of its inputs, as `f32`. Burn repeats a tensor of one element. But
-//! parameters can be changed from outside, by a `ModuleMapper` for example, and so can what an optimizer is given. So all
-//! of them are compared here before an operation starts, once and in the same way on every device.
+//! A kernel reads and writes memory by the sizes of one of its inputs, as `f32`, and Burn's operations repeat a tensor of
+//! one element. But parameters can be replaced by others of another shape or type, by a `ModuleMapper` for example, and
+//! so can what an optimizer is given. So all of them are compared here before an operation starts, once and in the same
+//! way on every device.
 
 use std::fmt::Display;
 

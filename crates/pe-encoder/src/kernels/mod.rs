@@ -331,7 +331,7 @@ fn with_window(
     plain::together(bias, scores)
 }
 
-/// Kernels read a bias without another check, and Burn's operations would repeat one of a single head.
+/// Checks a bias: kernels read it without another check, and Burn's operations would repeat a bias of a single head.
 ///
 /// # Panics
 ///
@@ -347,7 +347,7 @@ pub(crate) fn check_bias(bias: &Tensor<4>, scores: [usize; 4], device: &Device) 
     check_device(bias, device, "the bias");
 }
 
-/// Kernels read the memory of what a scheme returns.
+/// Checks what a scheme returns, since kernels read its memory.
 ///
 /// # Panics
 ///

@@ -22,13 +22,13 @@ impl Input<'_> {
     }
 }
 
-/// What attention or a feed-forward network adds to the stream.
+/// What attention or a feed-forward network adds to the residual stream.
 pub(crate) enum Part<'a> {
     /// A tensor.
     Whole(Tensor<3>),
-    /// Its last layer, which has yet to run on this input.
+    /// The input of the last layer, and the layer, which has yet to run.
     Last(Tensor<3>, &'a Linear),
-    /// The same of an input that is one sequence. It is divided again into as many as there are.
+    /// As `Last`, with the whole batch as one sequence. The output is divided again into this number of sequences.
     #[cfg(feature = "cube")]
     OneSequence(Tensor<3>, &'a Linear, usize),
 }

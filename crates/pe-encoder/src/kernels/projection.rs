@@ -20,12 +20,12 @@ enum Parts {
     /// Views of the projection. Their gradients come to it with that of the attention.
     #[cfg(feature = "flex")]
     Views(flex::Views),
-    /// What it was made of.
+    /// The queries, keys and values that the projection was made from.
     Given(Box<[Tensor<4>; 3]>),
 }
 
 impl Projection {
-    /// Of queries, keys and values that are equally wide.
+    /// A projection of queries, keys and values that are equally wide.
     pub fn new(qkv: Tensor<3>, heads: usize) -> Self {
         let heads = [heads, qkv.dims()[2] / 3 / heads];
         let parts = Parts::Copies;
@@ -42,8 +42,8 @@ impl Projection {
         }
     }
 
-    /// Of queries and keys that may be wider than the values, `[batch, heads, seq, width]` each, for kernels that
-    /// [take them](super::Kernels::take_all_forms).
+    /// A projection made from queries and keys that may be wider than the values, `[batch, heads, seq, width]` each, for
+    /// kernels that [take them](super::Kernels::take_all_forms).
     pub fn of_parts(parts: [Tensor<4>; 3]) -> Self {
         let [_, heads, _, d_head] = parts[2].dims();
         Self {

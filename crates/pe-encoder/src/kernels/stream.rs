@@ -10,7 +10,7 @@ use super::{Kernels, linear};
 use super::{Runner, check, cube};
 use crate::norm::LayerNorm;
 
-/// All of a part, `[batch, seq, d_model]`.
+/// The whole of a part as a tensor, `[batch, seq, d_model]`.
 pub(crate) fn whole(part: Part<'_>, kernels: Kernels) -> Tensor<3> {
     match part {
         Part::Whole(x) => x,
@@ -24,7 +24,7 @@ pub(crate) fn whole(part: Part<'_>, kernels: Kernels) -> Tensor<3> {
     }
 }
 
-/// A sum, to which a part is added that is computed from its normalization.
+/// A sum, to which the next part is added. The part is computed from the normalization of the sum.
 pub(crate) enum Stream {
     Plain(Tensor<3>),
     /// Its gradients are added by a kernel.

@@ -30,7 +30,7 @@ impl Angles<Cube> {
         };
         match rows {
             Addend::Gather { table, ids, seq } => {
-                // The kernel reads by these ids without a look at the end of the table.
+                // The kernel does not check these ids against the end of the table.
                 let (last, rows) = (ids.iter().max(), table.dims()[1]);
                 let is_there = last.is_none_or(|last| *last < rows);
                 assert!(is_there, "row {last:?} of a table of {rows} rows");

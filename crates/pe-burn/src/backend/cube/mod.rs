@@ -63,7 +63,7 @@ pub(crate) fn rotates(x: &Tensor<4>, rows: &Addend) -> bool {
     rows.dtype() == DType::F32 && supports(x) && !rows.is_tracked()
 }
 
-/// What a graphics card computes in at most one launch each.
+/// The operations that graphics cards have kernels for, each with at most one launch.
 ///
 /// The shapes of rotations are those of [`crate::rotate::turn`]; the angles are [`Angles`].
 #[backend_extension(Cube, Fusion)]
@@ -101,11 +101,11 @@ pub trait Kernels: Backend {
     #[fusion(dtype = x, shape = x)]
     fn pe_stored(x: FloatTensor<Self>) -> FloatTensor<Self>;
 
-    /// A bias of distances, `[1, heads, 1, queries + keys − 1]`, spread over all pairs.
+    /// Spreads a bias by distance, `[1, heads, 1, queries + keys − 1]`, over all pairs of queries and keys.
     #[fusion(meta = |strip, queries, keys| spread_spec(strip, *queries, *keys))]
     fn pe_spread(strip: FloatTensor<Self>, queries: usize, keys: usize) -> FloatTensor<Self>;
 
-    /// The gradient of the distances from that of the pairs.
+    /// The gradient of the bias by distance, from the gradient of all pairs.
     #[fusion(meta = strip_spec)]
     fn pe_gather(gradient: FloatTensor<Self>) -> FloatTensor<Self>;
 }

@@ -1,6 +1,6 @@
 //! How a rotation divides the columns of a head among threads.
 
-/// Of `f32`, so many are 16 bytes, the most that a card reads at a time.
+/// This many `f32` are 16 bytes, the most that a card reads at a time.
 const MOST_LANES: usize = 4;
 
 /// What is known of a rotation when its kernel is compiled.
@@ -10,14 +10,14 @@ pub struct Plan {
     pub vector: usize,
     /// Half the number of rotated columns.
     pub pairs: usize,
-    /// The number of columns behind them that are copied: none where the rotation is in place.
+    /// The number of columns after the rotated ones that are copied: 0 where the rotation is in place.
     pub copied: usize,
     pub interleaved: bool,
     pub inverse: bool,
     /// One row of angles, or one id of a row, per token serves the whole batch.
     pub shared: bool,
-    /// For heads side by side, which lie together in memory: how many of them are rotated. The others are
-    /// copied, or left where they are.
+    /// For a projection whose heads lie side by side in memory: how many of them are rotated. The others are copied, or
+    /// left as they are where the rotation is in place.
     pub first_heads: Option<usize>,
 }
 
@@ -27,7 +27,7 @@ impl Plan {
         self.interleaved && self.vector > 1
     }
 
-    /// The number of pairs of a thread.
+    /// The number of pairs that one thread rotates.
     pub fn pairs_of_thread(&self) -> usize {
         match self.within() {
             true => self.vector / 2,
@@ -40,7 +40,7 @@ impl Plan {
         self.pairs_of_thread().min(MOST_LANES)
     }
 
-    /// Where the columns of a pair of the thread are, each in its vector.
+    /// The indices of the two columns of a pair of this thread, each within its vector.
     pub fn columns(&self, pair: usize) -> (usize, usize) {
         match self.within() {
             true => (2 * pair, 2 * pair + 1),
@@ -48,7 +48,7 @@ impl Plan {
         }
     }
 
-    /// The number of vectors of a row whose thread rotates.
+    /// The number of threads of a row that rotate a vector. The other threads copy one.
     pub fn turned(&self) -> usize {
         match self.within() {
             true => 2 * self.pairs / self.vector,

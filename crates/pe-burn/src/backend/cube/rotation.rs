@@ -209,8 +209,7 @@ impl Side {
         }
     }
 
-    /// The most columns that a thread can read at a time, one vector never crossing from the rotated
-    /// columns to others.
+    /// The most columns that a thread can read at a time, so that no vector holds both rotated and other columns.
     fn vector(&self, width: usize, layout: Layout) -> usize {
         let part = match layout {
             Layout::Interleaved => width,
@@ -249,8 +248,7 @@ impl Side {
         self.x.meta.shape()[..3].iter().product::<usize>() * plan.threads()
     }
 
-    /// The tensor that the kernel writes to, and the argument that stands for it. `position` is that of
-    /// the input among the arguments.
+    /// The tensor that the kernel writes to, and its argument. `position` is the index of the input among the arguments.
     fn output(&self, position: usize) -> (CubeTensor, TensorArg) {
         match self.in_place {
             true => (self.x.clone(), self.x.as_tensor_alias(position)),
@@ -313,7 +311,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// With the size of the addresses that reach them and the sides.
+    /// The rows, and the address type that reaches all elements of the rows, the inputs and the outputs.
     fn new(angles: Angles<CubeBackend>, sides: &[&Side]) -> (Self, AddressType) {
         let (table, ids) = match angles {
             Angles::Rows { rows } => (rows, None),
@@ -325,13 +323,13 @@ impl Rows {
         };
         let all = sides.iter().map(|side| &side.x).chain([&table]).chain(&ids);
         let addresses = all.map(CubeTensor::required_address_type);
-        // A side that is expanded has fewer elements than what it is rotated to.
+        // An expanded input has fewer elements in memory than its output.
         let outputs = sides.iter().map(|side| side.x.meta.num_elements());
         let addresses = addresses.chain(outputs.map(AddressType::from_len)).max();
         (Self { table, ids }, addresses.unwrap_or_default())
     }
 
-    /// The same, in rows that begin at a multiple of so many columns.
+    /// These rows, each beginning at a multiple of `lanes` columns.
     fn aligned_to(mut self, lanes: usize) -> Self {
         let strides = &self.table.meta.strides()[..2];
         if !strides.iter().all(|stride| stride.is_multiple_of(lanes)) {

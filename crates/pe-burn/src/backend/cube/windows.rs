@@ -36,7 +36,7 @@ fn spread_over_pairs<E: Float, N: Size>(
     bias[ABSOLUTE_POS] = out;
 }
 
-/// The sum over the pairs of a distance, in `f32`.
+/// The sum of the gradients of all pairs at a distance, in `f32`.
 #[cube(launch_unchecked, address_type = "dynamic")]
 fn sums_of_distances<E: Float>(
     gradient: &Tensor<E>,
@@ -52,7 +52,7 @@ fn sums_of_distances<E: Float>(
     let strip = queries + keys - 1;
     let distance = ABSOLUTE_POS % strip;
     let head = ABSOLUTE_POS / strip;
-    // The first query that has a key at this distance, counted from the last one.
+    // Counted back from the last query: the first one that has a key at this distance.
     let mut back = 0usize;
     if distance >= keys {
         back = distance - (keys - 1);
@@ -104,7 +104,7 @@ pub(super) fn spread(strip: CubeTensor, queries: usize, keys: usize) -> CubeTens
     bias
 }
 
-/// The gradient of the strip: of every element the sum over the pairs that have its distance.
+/// The gradient of the strip: for every element, the sum of the gradients of the pairs at its distance.
 pub(super) fn gather(gradient: CubeTensor) -> CubeTensor {
     let gradient = into_contiguous(gradient);
     let [_, heads, queries, keys] = gradient.meta.shape().dims();

@@ -1,8 +1,9 @@
-//! CoPE's bias in one pass: scores, their gates, the sums of these, which are the positions, and the products of the query with the
-//! embeddings of the positions around each.
+//! CoPE's bias in one pass: the scores, their gates, the positions, which are sums of gates, and the products of each
+//! query with the embeddings of the whole positions below and above.
 //!
-//! With Burn's operations these are about twenty tensors of queries × keys, each written and read again in the backward pass.
-//! Here what belongs to a few queries is in the cache, without keys that none of them sees, and sums are taken in `f64`.
+//! Burn's operations make about twenty tensors of shape queries × keys for this, which the backward pass writes and reads
+//! again. Here a few queries at a time stay in the cache, keys that none of them sees are left out, and sums are taken in
+//! `f64`.
 
 mod lines;
 
@@ -21,20 +22,23 @@ use super::units::{blocks, for_each, parts_of, summed, units};
 use super::{filled_by, tensor};
 use crate::backend::autodiff::{Operand, Operation, apply};
 
-/// Up to so many keys the gates are kept for the backward pass, as attention keeps its weights. Beyond, they are computed again.
+/// Up to this many keys, the gates are kept for the backward pass, as attention keeps its weights. Beyond, they are
+/// computed again.
 const KEPT: usize = 128;
 
-/// The products of queries with embeddings at the positions of the keys, which are sums of gates of the scores.
+/// The products of queries with the embeddings at the positions of the keys. A position is a sum of gates, which are
+/// computed from scores.
 ///
 /// # Shapes
 ///
 /// - queries and keys: `[batch, heads, queries or keys, d_head]`
-/// - `embeddings`: `[d_head, positions]`, of every position, or of two more than there are keys
-/// - `hidden`: `[1 or batch, 1, queries, keys]`, which keys have no gate
-/// - `ends`: `[1 or batch, keys]`, the key behind the last one that is in the sum of a key; without it that is the last of all
+/// - `embeddings`: `[d_head, positions]`, of all positions or of the first `keys + 2`
+/// - `hidden`: `[1 or batch, 1, queries, keys]`, true for keys that have no gate
+/// - `ends`: `[1 or batch, keys]`, for each key the end of its sum, one past the last key in it; `None` where every sum
+///   goes to the last key
 /// - output: `[batch, heads, queries, keys]`
 ///
-/// The scores are multiplied by `scale`, and no position is above `last`. Nothing is empty.
+/// The scores are multiplied by `scale`, and positions above `last` count as `last`. No tensor is empty.
 pub(crate) fn contextual(
     [q, k]: [Tensor<4>; 2],
     embeddings: Tensor<2>,
@@ -85,13 +89,13 @@ struct Contextual {
     scale: f32,
     last: usize,
     hidden: Vec<bool>,
-    /// How many keys there are up to the last one that each query sees, at least 1. Those after them are at position 0.
+    /// For each query, the number of keys up to the last one that it sees, at least 1. Later keys are at position 0.
     seen: Vec<usize>,
     ends: Option<Vec<u32>>,
     q: FlexTensor,
     k: FlexTensor,
     embeddings: FlexTensor,
-    /// Those of every block, each where its queries begin, if they are kept.
+    /// If gates are kept, those of every block. A block begins at the line of its first query.
     gates: Vec<f32>,
 }
 
@@ -108,17 +112,17 @@ struct Block<'a> {
     width: usize,
 }
 
-/// The products of the queries of a block with the embeddings, and where in a line of them each of its keys is. The blocks of a head
-/// share the memory.
+/// The products of the queries of a block with the embeddings, and the positions of its keys. The blocks of a head reuse
+/// this memory.
 #[derive(Default)]
 struct Placed {
     /// `[queries, width]`
     products: Vec<f32>,
-    /// By how much the next product is larger, for each; 0 for the last.
+    /// For each product, the next one minus this one; 0 for the last.
     steps: Vec<f32>,
-    /// Of a few lines of keys.
+    /// The sums of gates, for a few lines of keys at a time.
     sums: Vec<f64>,
-    /// The whole position of each key, and what is left of its own: `[queries, keys]`.
+    /// The position of each key, divided into its whole part and the rest: `[queries, keys]`.
     below: Vec<u32>,
     rest: Vec<f32>,
 }
@@ -159,20 +163,21 @@ impl Contextual {
         &self.hidden[first..][..keys]
     }
 
-    /// For the keys of a sequence, where it has documents, the key behind the last one that is in the sum of each.
+    /// For each key of a sequence, the end of its sum, one past the last key in it; `None` where all keys are one
+    /// document.
     fn ends(&self, sequence: usize) -> Option<&[u32]> {
         let [.., keys] = self.shape;
         let ends = self.ends.as_ref()?;
         Some(&ends[sequence * keys % ends.len()..][..keys])
     }
 
-    /// Queries of a block, and keys up to its last one.
+    /// The queries of a block, and the keys up to the last one that they see.
     fn vectors(&self, block: &Block<'_>) -> [Matrix<'_>; 2] {
         let [q, k] = [&self.q, &self.k].map(|x| Matrix::of_head(x, block.of));
         [q.rows(block.queries.clone()), k.rows(0..block.keys)]
     }
 
-    /// The gates of a block, in memory that it has for them.
+    /// Computes the gates of a block into `gates`.
     fn open(&self, block: &Block<'_>, gates: &mut [f32]) {
         let [q, k] = self.vectors(block);
         put_product(gates, block.keys, self.scale, q, k.t());
@@ -184,7 +189,7 @@ impl Contextual {
         }
     }
 
-    /// Where the keys of a block are by its gates.
+    /// Computes the positions of the keys of a block from its gates, and the products of its queries with the embeddings.
     fn place(&self, block: &Block<'_>, gates: &[f32], placed: &mut Placed) {
         let Block { keys, width, .. } = *block;
         let Placed {
@@ -225,7 +230,7 @@ impl Contextual {
         }
     }
 
-    /// The bias. It keeps the gates if `keeps`.
+    /// The bias. If `keeps`, the gates are kept for the backward pass.
     fn bias(&mut self, keeps: bool) -> FlexTensor {
         let [batch, heads, ..] = self.shape;
         let kept = match keeps {
@@ -336,8 +341,8 @@ impl Contextual {
         }
     }
 
-    /// Makes of the gradients of the positions of a block those of its scores. A gate counts for its own key and for those before
-    /// it that have it in their sums. `sums` is memory for some lines of keys.
+    /// Turns the gradients of the positions of a block into those of its scores. A gate is part of the position of its
+    /// own key, and of the earlier keys whose sums reach it. `sums` is memory for a few lines of keys.
     fn close(&self, block: &Block<'_>, gates: &[f32], sums: &mut [f64], gradients: &mut [f32]) {
         let keys = block.keys;
         let ends = self.ends(block.of[0]);
@@ -372,7 +377,7 @@ struct Line<'a> {
 }
 
 impl Placed {
-    /// A line of a block, of which the first keys are seen.
+    /// One line of a block, cut to its first `seen` keys.
     fn line(&self, [line, seen]: [usize; 2], [keys, width]: [usize; 2]) -> Line<'_> {
         Line {
             products: &self.products[line * width..][..width],
@@ -401,7 +406,8 @@ impl Line<'_> {
             *of_rest += self.rest[key] * gradient;
             of_positions[key] = self.steps[below] * gradient;
         }
-        // A key has 1 − rest of the product below it and the rest of the next one. At the last there is no rest.
+        // A key takes the product at its whole position times 1 − rest, plus the next product times rest. At the last
+        // one, rest is 0.
         let mut from_below = 0.0;
         for (of_product, [of_both, of_rest]) in of_products.iter_mut().zip(sums) {
             *of_product = *of_both - *of_rest + from_below;
@@ -411,7 +417,8 @@ impl Line<'_> {
 }
 
 impl<'a> Block<'a> {
-    /// The queries whose lines are summed up together: the first, counted from that of the block, and how many keys each needs.
+    /// The queries whose lines are summed together: the index of the first within the block, and the number of keys of
+    /// each query.
     fn abreast(&self) -> impl Iterator<Item = (usize, &'a [usize])> {
         let firsts = (0..self.seen.len()).step_by(ABREAST);
         firsts.zip(self.seen.chunks(ABREAST))

@@ -65,12 +65,12 @@ impl<'a> Matrix<'a> {
         Self::spaced(values, rows.len(), self.columns, self.row_stride)
     }
 
-    /// The vectors of a head of a sequence in a tensor `[batch, heads, tokens, d]` from [`in_rows`].
+    /// The vectors of one head of one sequence, from a tensor `[batch, heads, tokens, d]` that [`in_rows`] returned.
     pub(super) fn of_head(x: &'a FlexTensor, [sequence, head]: [usize; 2]) -> Self {
         let layout = x.layout();
         let [_, _, tokens, d] = layout.shape().dims();
         let values = &x.storage()[layout.index(&[sequence, head, 0, 0])..];
-        // One row has no next one, and its stride is any.
+        // With one row there is no next row, so its stride may be anything.
         let stride = if tokens == 1 {
             d
         } else {

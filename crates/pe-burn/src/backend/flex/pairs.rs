@@ -1,5 +1,5 @@
-//! Which row of a table belongs to each pair of a query and a key, as runs: most often rows follow each other along the keys, or
-//! stay the same.
+//! Which row of a table each pair of a query and a key uses, as runs of keys: along the keys, the row mostly goes up by 1
+//! or stays the same.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -11,17 +11,17 @@ use super::units::blocks;
 pub(super) struct Pairs {
     /// The numbers of queries and of keys.
     pub counts: [usize; 2],
-    /// Of each line of keys, of one sequence or of each.
+    /// The runs of each query's line of keys, for one sequence or for each.
     lines: Vec<Vec<Run>>,
 }
 
-/// Keys of a line whose rows follow each other, or that have the same row.
+/// Neighbouring keys of a line whose rows go up by 1 each, or are the same.
 #[derive(Clone, Debug)]
 pub(super) struct Run {
     pub keys: Range<usize>,
     /// The row of the first key.
     pub row: usize,
-    /// From a key to the next: 0 or 1.
+    /// How much the row grows from one key to the next: 0 or 1.
     pub step: usize,
 }
 
@@ -31,20 +31,20 @@ impl Pairs {
         Self { counts, lines }
     }
 
-    /// The rows of one sequence.
+    /// The runs of every query of a sequence.
     pub fn of(&self, sequence: usize) -> &[Vec<Run>] {
         let [queries, _] = self.counts;
         &self.lines[sequence * queries % self.lines.len()..][..queries]
     }
 
-    /// The queries and keys of a block of tokens of one side.
+    /// The ranges of queries and of keys, with the tokens of one axis limited to a block.
     pub fn tokens(&self, axis: usize, block: Range<usize>) -> [Range<usize>; 2] {
         let mut tokens = self.counts.map(|count| 0..count);
         tokens[axis] = block;
         tokens
     }
 
-    /// The rows from the first to the last one that occurs in each block of tokens.
+    /// For each block of tokens, the range from the lowest to the highest row that it uses.
     pub fn spans(&self, axis: usize, width: usize) -> Vec<Range<usize>> {
         let sequences = 0..self.lines.len() / self.counts[0];
         let all = sequences.flat_map(|sequence| {
@@ -83,7 +83,7 @@ fn runs(rows: &[u32]) -> Vec<Run> {
 }
 
 impl Run {
-    /// Whether it goes on with the row of the next key; then it has this key too.
+    /// Whether the run continues with `row` at the next key. If so, that key is added to the run.
     fn takes(&mut self, row: usize) -> bool {
         let len = self.keys.len();
         if len == 1 && row == self.row + 1 {
@@ -94,7 +94,7 @@ impl Run {
         takes
     }
 
-    /// The part that is of these keys.
+    /// The part of the run within these keys.
     pub fn within(&self, keys: &Range<usize>) -> Option<Self> {
         let keys = self.keys.start.max(keys.start)..self.keys.end.min(keys.end);
         let row = self.row + self.step * keys.start.saturating_sub(self.keys.start);
@@ -102,7 +102,7 @@ impl Run {
         (!keys.is_empty()).then_some(Self { keys, row, step })
     }
 
-    /// From its first to its last row.
+    /// The range from its first to its last row.
     fn rows(&self) -> Range<usize> {
         self.row..self.row + self.step * (self.keys.len() - 1) + 1
     }

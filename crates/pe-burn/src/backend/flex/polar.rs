@@ -14,7 +14,7 @@ use super::{filled_by, tensor};
 use crate::backend::autodiff::{Operand, Operation, apply};
 use crate::backend::exp::{exp, sigmoid};
 
-/// About how many multiplications one number takes.
+/// About how much work one number takes, in multiplications.
 const WORK: usize = 32;
 
 /// Every column as a length in a direction: `softplus(x) cos` in the first half, `softplus(x) sin` in the second.
@@ -54,7 +54,7 @@ struct Polar {
     x: FlexTensor,
     /// Cosines and sines.
     directions: [FlexTensor; 2],
-    /// Whether these have a gradient.
+    /// Whether the cosines and sines need a gradient.
     learns: bool,
 }
 
@@ -121,7 +121,7 @@ impl Operation<Flex, 3> for Polar {
                     let [_, tables, ..] = table.layout().shape().dims::<4>();
                     tensor(summed(&parts, which, tables), [1, tables, seq, d])
                 }
-                // It has no gradient, and nothing reads this.
+                // These tables need no gradient, so nothing reads what is returned here.
                 false => table.clone(),
             }
         });
@@ -151,7 +151,7 @@ fn softplus(x: f32) -> [f32; 2] {
     [positive + 2.0 * s * series, sigmoid(x)]
 }
 
-/// Writes every element of a row of columns.
+/// Writes a row of the output: the cosine columns, then the sine columns.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
 fn write_row(out: &mut [MaybeUninit<f32>], x: &[f32], cos: &[f32], sin: &[f32]) {
     let (of_cos, of_sin) = out.split_at_mut(x.len());
@@ -174,7 +174,7 @@ fn write_gradient(of_x: &mut [f32], x: &[f32], gradient: &[f32], cos: &[f32], si
     }
 }
 
-/// Adds to the gradients of cosines and sines.
+/// Adds a token's gradients to those of the cosines and sines.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
 fn add_row(of_directions: [&mut [f32]; 2], x: &[f32], gradient: &[f32]) {
     let [cos, sin] = of_directions;

@@ -1,8 +1,8 @@
-//! For every pair of a query and a key the products of their vectors with the row of a table that belongs to the pair.
+//! The products of queries or keys with rows of a table, where each pair of a query and a key has its own row.
 //!
-//! With Burn's operations these are the products with every row of the table, from which `gather` takes those of the pairs, and a
-//! sum of them with other such tensors. Here the products of a few tokens at a time are in the cache, and only with rows that
-//! belong to one of their pairs; the sum is written once.
+//! Burn's operations multiply with every row of the table, select the products of the pairs with `gather`, and add up
+//! several such tensors. Here the products of a few tokens at a time stay in the cache, only with rows that one of their
+//! pairs uses, and the sum is written once.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -28,19 +28,19 @@ use crate::backend::autodiff::{Operand, Operation, apply};
 /// content · x_i · y_j + x_i · A[rows[batch, i, j]] + y_j · B[rows[batch, i, j]]
 /// ```
 ///
-/// for vectors `x` and a table `A` of the queries, and vectors `y` and a table `B` of the keys, without the terms of what is not
-/// there. A table of one row has that row for all pairs.
+/// for vectors `x` and a table `A` of the queries, and vectors `y` and a table `B` of the keys. The terms of a missing
+/// table or of missing keys are left out. A table with a single row has that row for all pairs.
 ///
 /// # Shapes
 ///
 /// - `rows`: `[1 or batch, queries, keys]`
 /// - output: `[batch, heads, queries, keys]`
 ///
-/// Nothing is empty.
+/// No tensor is empty.
 ///
 /// # Panics
 ///
-/// When a table with more than one row does not have one of `rows`.
+/// When one of `rows` is past the end of a table with more than one row.
 pub(crate) fn products(
     (x, of_x): Side,
     keys: Option<Side>,
@@ -59,7 +59,7 @@ pub(crate) fn products(
     ];
     let mut is_there = operands.each_ref().map(Option::is_some).into_iter();
     let operands = operands.map(|operand| {
-        // Nothing reads it, and it has no gradient.
+        // A placeholder: nothing reads it, and it has no gradient.
         operand.unwrap_or_else(|| Operand::Plain(nothing()))
     });
     apply(operands, |operands: [FlexTensor; 4]| {
@@ -90,7 +90,7 @@ fn nothing() -> FlexTensor {
 struct Table {
     rows: FlexTensor,
     shape: [usize; 3],
-    /// From the first to the last row that occurs in each block of tokens.
+    /// For each block of tokens, the range from the lowest to the highest row that it uses.
     spans: Vec<Range<usize>>,
 }
 
@@ -110,15 +110,15 @@ struct Products {
     sides: [Tokens; 2],
 }
 
-/// Some tokens of one side and all of the other, with the products of the former.
+/// Some tokens of one side with all tokens of the other, for the products of the former with a table.
 struct Block<'a> {
-    /// Which queries and which keys.
+    /// The ranges of queries and of keys.
     tokens: [Range<usize>; 2],
-    /// The rows of the queries; `None` where all pairs have one row.
+    /// The runs of rows of each query; `None` where all pairs use one row.
     lines: Option<&'a [Vec<Run>]>,
-    /// The row of the first product.
+    /// The table row of the first product.
     start: usize,
-    /// How far apart the products of two queries are, and those of two keys.
+    /// The distance in memory between the products of two queries, and of two keys.
     strides: [usize; 2],
 }
 
@@ -147,7 +147,8 @@ impl Tokens {
 }
 
 impl Block<'_> {
-    /// Calls `each` with the pairs of a query and some keys, where their products begin, and how far apart these are.
+    /// For each run of keys of each query, calls `each` with its pairs, the index of its first product, and the distance
+    /// between products.
     fn each(&self, keys: usize, mut each: impl FnMut(Range<usize>, usize, usize)) {
         let [of_queries, of_keys] = &self.tokens;
         let one_row = Run {
@@ -170,7 +171,7 @@ impl Block<'_> {
     }
 }
 
-/// Adds products that are `step` apart to those of pairs.
+/// Adds to pairs their products, which are `step` apart.
 fn add_products(pairs: &mut [f32], products: &[f32], step: usize) {
     match step {
         0 => add(pairs, iter::repeat(&products[0])),
@@ -179,11 +180,11 @@ fn add_products(pairs: &mut [f32], products: &[f32], step: usize) {
     }
 }
 
-/// Adds the gradients of pairs to those of their products, which are `step` apart.
+/// Adds the gradients of pairs to the gradients of their products, which are `step` apart.
 fn add_to_products(products: &mut [f32], pairs: &[f32], step: usize) {
     match step {
         0 => {
-            // Eight sums, of which a processor adds to several at once.
+            // Eight partial sums, several of which a processor can add to at once.
             let mut sums = [0.0_f32; 8];
             let (eights, rest) = pairs.as_chunks::<8>();
             eights.iter().for_each(|eight| add(&mut sums, eight));
@@ -194,7 +195,7 @@ fn add_to_products(products: &mut [f32], pairs: &[f32], step: usize) {
     }
 }
 
-/// Adds each number to that in its place, as long as there are both.
+/// Adds each number to the element at the same place, up to the end of the shorter one.
 fn add<'a, 'b>(
     to: impl IntoIterator<Item = &'a mut f32>,
     numbers: impl IntoIterator<Item = &'b f32>,
@@ -204,7 +205,7 @@ fn add<'a, 'b>(
 }
 
 impl Products {
-    /// About how many multiplications there are.
+    /// The number of multiplications, roughly.
     fn multiplications(&self) -> usize {
         let [queries, keys] = self.pairs.counts;
         let tables = self.sides.iter().filter_map(|side| side.table.as_ref());
@@ -212,7 +213,8 @@ impl Products {
         self.batch * self.heads * queries * keys * d
     }
 
-    /// Calls `each` with every block of tokens that meets a table, and which rows of it.
+    /// Calls `each` with every block of tokens of a side that has a table, and with the range of rows that the block
+    /// uses.
     fn blocks<'a>(
         &'a self,
         sequence: usize,
@@ -277,7 +279,7 @@ impl Products {
         });
     }
 
-    /// Adds the gradients of a head of a sequence to those of its vectors and of its tables.
+    /// Adds the gradients of one head of one sequence to the gradients of its vectors and tables.
     fn add_gradients(
         &self,
         gradient: &[f32],

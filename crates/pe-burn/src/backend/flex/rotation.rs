@@ -85,8 +85,8 @@ impl Angles {
         &table[self.first * self.shape[2]..]
     }
 
-    /// Calls `work` for all tokens of all heads, several rows of one head of one sequence at a time: with the sequence, the
-    /// head and the first token, and with the angles of the rows.
+    /// Calls `work` for all tokens of all heads, in blocks of rows of one head of one sequence. `work` gets
+    /// `[sequence, head, first token]` and the angles of these rows.
     fn for_each_block(
         &self,
         [batch, heads, seq, d_head]: [usize; 4],
@@ -137,7 +137,7 @@ impl Rotation {
 
     fn of_tensor(&self, x: Tensor<4>) -> Tensor<4> {
         match Operand::of(x) {
-            // Without a graph nothing is kept: a copy of the angles costs a decoding step time.
+            // Without autodiff nothing is kept: copying the angles would slow down a decoding step.
             Operand::Plain(x) => Tensor::from_primitive::<Flex>(self.of(x)),
             x => apply([x], |[x]: [FlexTensor; 1]| (self.of(x), self.clone())).tensor(),
         }
@@ -154,8 +154,8 @@ impl Rotation {
         }
     }
 
-    /// Rotates in place where the memory of `x` is not shared, and else writes a new tensor. With some heads
-    /// only these are rotated, and in a new tensor the heads of a token lie side by side.
+    /// Rotates in place where the memory of `x` is not shared, otherwise writes a new tensor. With `heads` set, only
+    /// these heads are rotated, and in a new tensor the heads of a token lie side by side.
     fn rotated(&self, mut x: FlexTensor) -> FlexTensor {
         let shape @ [_, heads, seq, d_head] = x.layout().shape().dims();
         let turned = self.turned(heads);
@@ -169,7 +169,7 @@ impl Rotation {
             && let Some(numbers) = x.try_storage_mut::<f32>()
         {
             let numbers = &mut numbers[start..start + extent];
-            // Heads side by side, as in a projection; and of one token, wherever they lie.
+            // Heads that lie side by side, as in a projection, or a single token.
             match seq == 1 || strides[1] == d_head as isize {
                 true => self.rotate_tokens(numbers, shape, turned, strides),
                 false => self.rotate_in_place(numbers, shape, turned, strides),
@@ -179,12 +179,12 @@ impl Rotation {
         self.in_new_memory(&x, shape)
     }
 
-    /// The heads that are rotated, of so many.
+    /// The range of heads that are rotated, out of `heads`.
     fn turned(&self, heads: usize) -> Range<usize> {
         self.heads.clone().unwrap_or(0..heads)
     }
 
-    /// As [`rotate_in_place`](Self::rotate_in_place), a token at a time: all its heads turn by one row of angles.
+    /// As [`rotate_in_place`](Self::rotate_in_place), one token at a time: all its heads use the same row of angles.
     #[inline]
     fn rotate_tokens(
         &self,

@@ -110,7 +110,7 @@ enum Added<'a> {
 }
 
 impl<'a> Added<'a> {
-    /// What is added to the elements of the input from `at` on, as far as it is contiguous.
+    /// The contiguous numbers to add to the input from element `at` on.
     #[inline(always)]
     fn from(self, at: usize) -> &'a [f32] {
         match self {
@@ -272,8 +272,7 @@ mod tests {
         Addend::Tensor(encoding.clone())
     }
 
-    /// Chunks that end within a row, at the end of a sequence, and past one; inputs that are shared,
-    /// that are not, and that are a view.
+    /// Chunks that end within a row, at the end of a sequence and past it; inputs that are shared, not shared, and views.
     #[test]
     fn it_equals_burns_sum() {
         let device = Device::flex();

@@ -4,8 +4,8 @@ use multiversion::multiversion;
 
 use crate::layout::Layout;
 
-/// Rotates `heads` rows of each token, a row of angles of `width` for each token: `strides` apart are tokens, and the heads of
-/// a token. Its sines and cosines are read once for all its heads.
+/// Rotates `heads` rows of each token by the row of angles of that token, which is `width` long. The strides are those
+/// between tokens and between the heads of a token. A token's sines and cosines are read once for all its heads.
 ///
 /// # Safety
 ///
@@ -48,8 +48,8 @@ struct Rows {
     pairs: usize,
 }
 
-/// Rotates pairs `N` at a time, from a pair on, as long as there are so many, and returns the pair behind them. `BOTH` is
-/// twice `N`.
+/// Rotates `N` pairs at a time from `pair` on, while `N` or more are left, and returns the next pair. `BOTH` is twice
+/// `N`.
 ///
 /// # Safety
 ///
@@ -81,7 +81,7 @@ unsafe fn turn<const N: usize, const BOTH: usize>(
     pair
 }
 
-/// Rotates columns of every row with as many others, half a head away.
+/// Rotates `N` columns of every row together with the `N` columns that are half the rotated width away.
 ///
 /// # Safety
 ///
@@ -104,7 +104,8 @@ unsafe fn turn_halves<const N: usize>(rows: Rows, pair: usize, [sin, cos]: [[f32
     }
 }
 
-/// Rotates pairs of neighbouring columns of every row: both times the cosine, plus the other one times −sin or sin.
+/// Rotates pairs of neighbouring columns of every row: each column times cos, plus the other one times −sin (first
+/// column) or sin (second).
 ///
 /// # Safety
 ///

@@ -1,4 +1,4 @@
-//! How what is computed for each head of each sequence is divided between threads, and the gradients of what they share.
+//! Divides the work on the heads of all sequences between threads, and sums the gradients of tables that they share.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -10,26 +10,26 @@ use crate::backend::threads;
 /// The number of tokens whose products are in the cache together.
 pub(super) const BLOCK: usize = 32;
 
-/// Up to so many multiplications one thread is faster than several.
+/// Up to this many multiplications, one thread is faster than several.
 const SMALL: usize = 1 << 20;
 
-/// The number of parts of which a gradient is the sum; one for each head where there are more of them.
+/// The number of partial sums that a shared gradient is made of; one for each head where there are more heads.
 const PARTS: usize = 16;
 
-/// The blocks of so many tokens.
+/// The tokens `0..tokens` in blocks.
 pub(super) fn blocks(tokens: usize) -> impl Iterator<Item = Range<usize>> {
     let firsts = (0..tokens).step_by(BLOCK);
     firsts.map(move |first| first..(first + BLOCK).min(tokens))
 }
 
-/// A head of a sequence, with its part of some memory.
+/// One head of one sequence, with its part of the memory.
 pub(super) struct Unit<'a, T, const N: usize> {
-    /// Which sequence and which head.
+    /// `[sequence, head]`.
     pub of: [usize; 2],
     pub memory: [&'a mut [T]; N],
 }
 
-/// Every head of every sequence, those of the first head first.
+/// All heads of all sequences, sorted by head.
 pub(super) fn units<'a, T, const N: usize>(
     [batch, heads]: [usize; 2],
     mut memory: [&'a mut [T]; N],
@@ -63,7 +63,7 @@ pub(super) fn for_each<T: Send, const N: usize>(
     });
 }
 
-/// How many units a thread takes at a time: all where there is little to do, else those of one of so many parts.
+/// How many units a thread takes at a time: all of them for little work, otherwise one of `parts` equal shares.
 fn at_a_time(units: usize, parts: usize, multiplications: usize) -> usize {
     match multiplications <= SMALL {
         true => units,
@@ -71,15 +71,15 @@ fn at_a_time(units: usize, parts: usize, multiplications: usize) -> usize {
     }
 }
 
-/// The sums of what the units of a part add to gradients that they share.
+/// What some units of one head add to the gradients that they share.
 pub(super) struct Part<const M: usize> {
     /// The head of all its units.
     head: usize,
     sums: [Vec<f32>; M],
 }
 
-/// As [`for_each`], where the units of a head add to gradients of these lengths. Which units are a part does not depend on the
-/// number of threads.
+/// As [`for_each`], for units that also add to shared gradients of the lengths `lens`. How units are grouped into parts
+/// does not depend on the number of threads.
 pub(super) fn parts_of<const N: usize, const M: usize>(
     mut units: Vec<Unit<f32, N>>,
     multiplications: usize,
@@ -103,7 +103,7 @@ pub(super) fn parts_of<const N: usize, const M: usize>(
     parts.into_iter().map(|(_, part)| part).collect()
 }
 
-/// The gradient of a table, or of one for each head, from its parts in their order.
+/// The gradient of one table, or of one table for each head: the sum of the parts in their order.
 pub(super) fn summed<const M: usize>(parts: &[Part<M>], which: usize, tables: usize) -> Vec<f32> {
     let len = parts[0].sums[which].len();
     let mut sums = vec![0.0_f32; tables * len];

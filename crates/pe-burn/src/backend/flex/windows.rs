@@ -61,7 +61,7 @@ impl Windows {
 }
 
 impl Operation<Flex, 1> for Windows {
-    /// The gradient of an element of the strip is the sum over the pairs that have its distance.
+    /// The gradient of an element of the strip is the sum of the gradients of the pairs at its distance.
     fn backward(self, gradient: FlexTensor) -> [FlexTensor; 1] {
         let Self { queries, keys } = self;
         let gradient = gradient.to_contiguous();

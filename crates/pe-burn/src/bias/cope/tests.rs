@@ -16,8 +16,8 @@ fn sizes_of_0_are_refused() {
     }
 }
 
-/// The kernel in `f32` against the operations in `f64`: bias and gradients, with hidden keys and sums that end, of one set of
-/// positions for the batch and of one for each row.
+/// The kernel in `f32` against the operations in `f64`: bias and gradients, with hidden keys and sums that end at
+/// documents, with one set of positions for the batch and with one for each row.
 #[cfg(feature = "flex")]
 #[test]
 fn one_pass_equals_the_operations() {
@@ -81,7 +81,7 @@ fn one_pass_equals_the_operations() {
     }
 }
 
-/// A score that is no number is none in the bias either, of its key and of those before it.
+/// A score of NaN gives NaN in the bias of its key and of the keys before it.
 #[test]
 fn a_score_that_is_no_number_is_not_hidden() {
     let device = Device::flex();
@@ -131,7 +131,7 @@ fn gates_are_summed_from_the_key_to_the_query() {
     assert_eq!(bias(&queries, &keys), whole.concat());
     let far = (Positions::from((1 << 40) + 4), Positions::from(1 << 40));
     assert_eq!(bias(&far.0, &far.1), whole.concat());
-    // Two documents of three; what is said across documents is masked.
+    // Two documents of three tokens. The bias across documents does not matter: attention masks it.
     let ids = Positions::from_id_rows(&[[0, 1, 2, 0, 1, 2]]).unwrap();
     let segments = Tensor::<2, Int>::from_ints([[7, 7, 7, 9, 9, 9]], &device);
     let times = Positions::from_time_rows(&[[-0.5, 0.0, 0.5, -0.5, 0.0, 0.5]]).unwrap();

@@ -65,7 +65,7 @@ fn runs_ids_and_times_give_the_same_distances() {
     }
 }
 
-/// Of positions in a run only the columns that occur are computed, and of ids all of them.
+/// For consecutive positions only the columns of distances that occur are computed, for ids all of them.
 #[test]
 fn tables_are_read_alike_in_part_and_whole() {
     let device = Device::flex();
@@ -78,7 +78,7 @@ fn tables_are_read_alike_in_part_and_whole() {
         let config = InklingConfig::new(6, 2, 1).with_extent(extent);
         config.init(&device)
     });
-    // But for the last bits, since products of other sizes are summed in another order.
+    // Equal up to the last bits, since products of other sizes are summed in another order.
     let alike = |part: &[f32], whole: &[f32]| {
         assert_eq!(part.len(), whole.len());
         let mut pairs = part.iter().zip(whole);

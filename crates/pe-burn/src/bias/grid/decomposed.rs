@@ -26,8 +26,8 @@ config! {
     pub struct DecomposedRelativeBiasConfig {
         /// The width of a head, at least 1.
         d_head: usize,
-        /// The height and the width of the grid that the tables are for, at least 1 each: the larger one of
-        /// queries and keys.
+        /// The height and the width of the grid that the tables are for, at least 1 each: that of the queries or of the
+        /// keys, whichever is larger.
         window: [usize; 2],
     }
 
@@ -219,8 +219,8 @@ fn places(cells: &Cells, axis: usize) -> impl Iterator<Item = i64> {
     (cells.iter()).map(move |cell| cell.map_or(0, |cell| cell[axis]))
 }
 
-/// The biases of all tokens of the keys' grid, from those of its rows and of its columns, `[batch, heads, queries, side]`. Its
-/// prefix tokens come first, with 0.
+/// The biases of all keys of a grid, each the sum of the bias of its row and that of its column,
+/// `[batch, heads, queries, side]`. Prefix tokens come first, with 0.
 fn of_grid([by_row, by_column]: [Tensor<4>; 2], prefix: usize) -> Tensor<4> {
     let [batch, heads, queries, height] = by_row.dims();
     let [_, _, _, width] = by_column.dims();
@@ -234,9 +234,8 @@ fn of_grid([by_row, by_column]: [Tensor<4>; 2], prefix: usize) -> Tensor<4> {
     Tensor::cat(vec![zeros, bias], 3)
 }
 
-/// The row of a table for each query, at one of `from` places, and each of `to` places of a key. In `f32`,
-/// as SAM's own code has it: where sizes do not divide each other, a product may be just below a whole
-/// number.
+/// The table row for each query, which is at one of `from` places, with a key at each of `to` places. Computed in `f32`,
+/// as in SAM's own code: where sizes do not divide each other, a product may be just below a whole number.
 fn entries(queries: impl Iterator<Item = i64>, from: usize, to: usize) -> Vec<usize> {
     let spread = |size: usize, other: usize| (other as f64 / size as f64).max(1.0);
     let of_query = spread(from, to) as f32;

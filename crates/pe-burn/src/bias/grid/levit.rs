@@ -25,9 +25,8 @@ config! {
     /// The biases of a number of heads for a grid of `[height, width]`; every option at its default.
     new;
 
-    /// How many times as coarse the grid of the queries is, at least 1: 2 in the layers of LeViT that
-    /// halve the image. Query (y, x) is then at row `stride · y` and column `stride · x` of the keys'
-    /// grid. Default: 1.
+    /// How many times coarser the grid of the queries is than that of the keys, at least 1: 2 in the layers of LeViT that
+    /// halve the image. Query (y, x) is then at row `stride · y` and column `stride · x` of the keys' grid. Default: 1.
     stride: usize = 1,
     with_stride;
 

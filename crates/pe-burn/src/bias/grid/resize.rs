@@ -23,9 +23,9 @@ pub enum Resampling {
     /// Bilinear, as BEiT and Data2Vec in transformers do at every call: PyTorch's
     /// `interpolate(mode="bilinear", align_corners=False)`.
     Bilinear,
-    /// Linear between distances that are thought to grow geometrically, so that the entries of near
-    /// tokens stay nearly as they are: timm's `resize_rel_pos_bias_table`, for Swin and BEiT alike. BEiT's
-    /// own code has the same distances with a cubic spline through them.
+    /// Linear interpolation, with the distances of the old table taken to grow geometrically, so that the entries of near
+    /// tokens stay nearly as they are: timm's `resize_rel_pos_bias_table`, for Swin and BEiT alike. BEiT's own code has
+    /// the same distances with a cubic spline through them.
     Geometric,
 }
 

@@ -36,9 +36,8 @@ config! {
     /// The bias of a number of heads, trained in windows of `[height, width]`; every option at its default.
     new;
 
-    /// The window of the model that this one was trained further from, as `pretrained_window_sizes` of a
-    /// checkpoint has it for each stage: offsets are divided by it and not by `window`. Default: none, as
-    /// 0 is there.
+    /// The window of the model that this one was fine-tuned from: `pretrained_window_sizes` of a checkpoint, for each
+    /// stage. Offsets are divided by it instead of by `window`. Default: none, which is 0 in a checkpoint.
     pretrained_window: Option<[usize; 2]> = None,
     /// Sets the window that offsets are divided by.
     with_pretrained_window: [usize; 2];

@@ -169,7 +169,7 @@ impl<C: TableConfig> TableBias<C> {
         &self.config
     }
 
-    /// What the table is like; an error where one was put in place for other sizes.
+    /// What the table is like; an error where the parameter was replaced by one of another shape.
     fn table(&self) -> Result<Table<'_>, PositionError> {
         let table = self.config.table();
         let shape = self.weight.lazy_shape().dims();

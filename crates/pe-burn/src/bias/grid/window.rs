@@ -37,7 +37,8 @@ pub(super) fn offsets([height, width]: [usize; 2]) -> usize {
 /// A row and a column for each token, none for a prefix token.
 pub(super) type Cells = Vec<Option<[i64; 2]>>;
 
-/// Queries and keys on a grid: a row and a column each, or none for a prefix token. Both have `rows` rows.
+/// The cell of every query and key: its row and column on the grid, or `None` for a prefix token. Both are for `rows`
+/// rows of a batch.
 pub struct Pairs {
     rows: usize,
     queries: Cells,
@@ -62,7 +63,7 @@ impl Pairs {
             queries: cells(queries, rows, stride)?,
             keys: cells(keys, rows, 1)?,
         };
-        // From the first row and column of each row of the batch on, so that far places are small numbers.
+        // Counted from the first grid row and column in each row of the batch, so that the numbers stay small.
         let (q, k) = (queries.seq, keys.seq);
         for row in 0..rows {
             let queries = &mut pairs.queries[row * q..][..q];
@@ -148,8 +149,8 @@ impl Pairs {
         queries.unsqueeze_dim::<3>(2) - keys.unsqueeze_dim::<3>(1)
     }
 
-    /// The entry for each pair in a table of a window, which has them by row and then by column, from the
-    /// most negative offset on. Offsets are query minus key.
+    /// The table entry of each pair. The table of a window has its entries row by row, from the most negative offset on.
+    /// Offsets are query minus key.
     ///
     /// # Shapes
     ///
@@ -191,7 +192,7 @@ pub(super) fn cells(lookup: &Lookup, rows: usize, stride: usize) -> Result<Cells
         Some(ids) => ids.iter().map(|id| cell(*id)).collect(),
         None => (0..lookup.seq).map(cell).collect(),
     };
-    // One row for all, or as many as there are.
+    // There is one row of positions for the whole batch, or one for each of its rows.
     let len = rows * lookup.seq;
     Ok(cells.into_iter().cycle().take(len).collect())
 }

@@ -13,8 +13,8 @@ use crate::error::{PositionError, check_width};
 use crate::positions::{Lookup, Positions};
 use crate::tensor::{cast, check_device, check_parameter, compute_dtype};
 
-/// The input in the type that sums are computed in, with zeros for the tokens that are padding, and the
-/// lookup of its positions. The weight has to have the given shape, which begins with `d_model`, and the bias that width.
+/// Returns the input in the type that sums are computed in, with zeros for padded tokens, and the lookup of its
+/// positions. Checks that the weight has the given shape, which begins with `d_model`, and the bias `d_model` elements.
 fn input<'a, const D: usize>(
     x: Tensor<3>,
     positions: &'a Positions,

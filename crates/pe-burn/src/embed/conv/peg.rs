@@ -30,7 +30,7 @@ config! {
     /// A convolution of 3 × 3 for embeddings of width `d_model`.
     new;
 
-    /// The height and the width of what the convolution sees, an odd number. Default: 3.
+    /// The height and the width of the convolution's kernel, an odd number. Default: 3.
     kernel: usize = 3,
     with_kernel;
 }
@@ -94,8 +94,8 @@ impl PositionalEncodingGeneratorConfig {
 
 module!(PositionalEncodingGeneratorConfig => PositionalEncodingGenerator { d_model, kernel });
 
-/// PEG, the positional encoding generator of CPVT: a small convolution over the grid of tokens, each column
-/// by itself. Chu et al., [*Conditional Positional Encodings for Vision
+/// PEG, the positional encoding generator of CPVT: a small convolution over the grid of tokens, separate for each column
+/// (depthwise). Chu et al., [*Conditional Positional Encodings for Vision
 /// Transformers*](https://arxiv.org/abs/2102.10882), 2021, §3.2. Twins has it too.
 ///
 /// ```text

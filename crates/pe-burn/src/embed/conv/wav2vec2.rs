@@ -40,7 +40,7 @@ config! {
     kernel: usize = 128,
     with_kernel;
 
-    /// The number of groups of columns that do not see each other, at least 1. Default: 16.
+    /// The number of groups of columns, at least 1. Columns of different groups are not mixed. Default: 16.
     groups: usize = 16,
     with_groups;
 }
@@ -161,7 +161,7 @@ module!(Wav2Vec2PositionalConvConfig => Wav2Vec2PositionalConv { d_model, kernel
 /// y_i = x_i + gelu(bias + Σ_k weight[·, ·, k] x_(i + k − ⌊kernel / 2⌋))
 /// ```
 ///
-/// with zeros beyond both ends. Of an even kernel, one place more looks to the left. Made by
+/// with zeros beyond both ends. An even kernel reaches one token farther to the left than to the right. Made by
 /// [`Wav2Vec2PositionalConvConfig`].
 ///
 /// ```
@@ -175,13 +175,12 @@ module!(Wav2Vec2PositionalConvConfig => Wav2Vec2PositionalConv { d_model, kernel
 /// assert_eq!(conv.embed(x, &Positions::default()).dims(), [2, 100, 64]);
 /// ```
 ///
-/// - **Positions.** It sees which tokens are beside a token, and no positions. It therefore takes whole
+/// - **Positions.** It sees which tokens are neighbours, but no positions. It therefore takes whole
 ///   sequences ([`Positions::default`]) and padded ones
 ///   ([`from_token_mask`](Positions::from_token_mask)), on either side; offsets, ids, times, packed rows and
 ///   grids are refused.
-/// - **Padding.** Padded tokens are set to zero first, as in the models, so that a row with padding on the
-///   left or on the right encodes as it would alone. What comes out for padded tokens is the convolution
-///   alone.
+/// - **Padding.** Padded tokens are set to zero first, as in the models, so that a row with padding on the left or on the
+///   right encodes as it would alone. The output at a padded token is only the term of the convolution.
 /// - **No cache.** A token depends on tokens after it.
 /// - **Any float type.** It is computed in `f32` (`f64` for `f64` inputs) and rounded once.
 #[derive(Module, Debug)]
@@ -215,8 +214,7 @@ impl Embed for Wav2Vec2PositionalConv {
     }
 }
 
-/// The exact one, of which Burn's `gelu` has the gradient on some backends only: on the others its backward
-/// pass is that of the approximation by tanh.
+/// The exact GELU. On some backends the backward pass of Burn's `gelu` is that of the approximation by tanh.
 fn gelu(x: Tensor<3>) -> Tensor<3> {
     let share = ((x.clone() * core::f64::consts::FRAC_1_SQRT_2).erf() + 1.0) * 0.5;
     x * share

@@ -55,9 +55,8 @@ config! {
     /// `max_len` trainable rows of width `d_model`; every option at its default.
     new;
 
-    /// What the rows start as. Default: N(0, 0.02), for token embeddings that start as small. Burn's
-    /// `Embedding` starts at N(0, 1), and beside it the default has little effect: then start the
-    /// table at N(0, 1) too.
+    /// What the rows start as. Default: N(0, 0.02), for token embeddings that start at the same size. Burn's `Embedding`
+    /// starts at N(0, 1), beside which the default has little effect: then start the table at N(0, 1) too.
     init: TableInit = TableInit::default(),
     /// Sets what the rows start as: a [`TableInit`] or one of Burn's initializers.
     with_init: impl Into<TableInit>;

@@ -69,7 +69,7 @@ config! {
     /// Sets which column holds which sine and cosine, in place of the layout of the formula.
     with_layout: Layout;
 
-    /// The axes that share the columns, each with frequencies of its own and its columns in a row.
+    /// The axes that share the columns. Each has its own frequencies, and its columns lie side by side.
     /// Default: none, positions are on a line.
     ///
     /// The formula applies to the columns of one axis. Without widths, each of `a` axes has an encoding of

@@ -13,8 +13,8 @@ pub struct Axis {
     /// has a number, all need one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<usize>,
-    /// The base of its wavelengths, where it is another than that of the encoding. A sinusoid has it with
-    /// [`Formula::Paper`](crate::Formula::Paper) alone.
+    /// The base of the wavelengths of this axis, where it is another than that of the encoding. A sinusoid takes one only
+    /// with [`Formula::Paper`](crate::Formula::Paper).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<f64>,
     /// Multiplies its coordinate. Default: 1.

@@ -22,7 +22,7 @@ fn pairs_belong_to_their_axes() {
     let expected: Vec<usize> = (0..64).map(by_rule).collect();
     assert_eq!(qwen3.owners(&qwen3.pairs(128).unwrap()), expected);
     assert_eq!(qwen3.order(), &PairOrder::Dealt);
-    // Where height or width have more pairs than time, dealing is another rule.
+    // Where height or width have more pairs than time, `Dealt` gives another order.
     for sections in [
         [16, 24, 24],
         [8, 12, 12],

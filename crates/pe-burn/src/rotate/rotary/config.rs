@@ -154,9 +154,9 @@ impl RotaryPositionalEncodingConfig {
         }
     }
 
-    /// The frequencies of every axis, in the order of the axes, as [`spectrum`](Self::spectrum) for inputs
-    /// on a line. Columns that the axes leave unturned belong to the first one, with frequency 0. Without
-    /// axes it is the one of the line. An axis without columns has a spectrum of width 0, which has no rows.
+    /// The frequencies of every axis, in the order of the axes, as [`spectrum`](Self::spectrum) for inputs on a line.
+    /// Columns that the axes leave unturned belong to the first one, with frequency 0. Without axes there is one
+    /// spectrum, that of the line. An axis without columns has a spectrum of width 0, which has no rows.
     ///
     /// # Errors
     ///
@@ -175,7 +175,7 @@ impl RotaryPositionalEncodingConfig {
         }
         let unturned = axes.unturned();
         let whole = |owners: fn(&Axes, &[usize]) -> Vec<usize>| {
-            // Refuses a width that does not fit into memory, before there is a list of its pairs.
+            // Refuses a width that does not fit into memory, before a list of its pairs is made.
             let line = self.of_columns(rotary_dim - unturned, self.base, seq)?;
             let owners = owners(axes, &pairs);
             let of_axis = |axis| {

@@ -123,8 +123,8 @@ fn bad_input_is_refused_with_its_value_and_bound() {
     }
 }
 
-/// nanochat: y1 = x1 cos + x2 sin, y2 = x2 cos − x1 sin, with halves. The other direction is the inverse of the usual one, bit
-/// for bit, in every way in.
+/// nanochat: y1 = x1 cos + x2 sin, y2 = x2 cos − x1 sin, with halves. The other direction is the inverse of the usual
+/// one, bit for bit, through every method.
 #[test]
 fn the_opposite_direction_is_the_inverse_rotation() {
     let device = Device::flex();

@@ -101,8 +101,8 @@ macro_rules! scalings {
         )+
 
         impl RopeScaling {
-            /// The scaling of this `rope_type` out of a group that may have other fields too, with the names of those
-            /// that it has.
+            /// Reads the scaling of this `rope_type` from a group that may have other fields too. Returns it with the
+            /// names of its own fields.
             ///
             /// # Errors
             ///

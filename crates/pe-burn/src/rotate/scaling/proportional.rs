@@ -18,7 +18,7 @@ use crate::spectrum::double::Double;
 /// ω'_i = 0              for all others
 /// ```
 ///
-/// Other than with [`with_rotary_dim`](crate::RotaryPositionalEncodingConfig::with_rotary_dim), the
+/// Unlike with [`with_rotary_dim`](crate::RotaryPositionalEncodingConfig::with_rotary_dim), the
 /// frequencies are those of the whole width, and in the layout
 /// [`Halves`](crate::Layout::Halves) the partner of column `i` is column `i + d/2`.
 ///
@@ -73,7 +73,7 @@ impl Scaling for Proportional {
     }
 
     fn apply(&self, spectrum: Spectrum, _seq: usize) -> Result<Spectrum, PositionError> {
-        // As Python: share · d, and then the whole number of halves of it.
+        // As in the Python code: the share of d / 2, rounded down.
         let rotated = (self.partial_rotary_factor * spectrum.d_model() as f64 / 2.0) as usize;
         Ok(spectrum.map(|i, omega| match i < rotated {
             true => omega.div(self.factor),

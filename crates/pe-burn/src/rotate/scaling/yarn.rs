@@ -60,8 +60,9 @@ pub struct Yarn {
     /// `(0.1 mscale ln(factor) + 1) / (0.1 mscale_all_dim ln(factor) + 1)`. A 0 in one of them counts
     /// as not given. Default: none.
     pub mscale: Option<f64>,
-    /// See `mscale`. DeepSeek's code multiplies the scores of attention by `(0.1 mscale_all_dim ln(factor) + 1)²` too, 1.8739
-    /// for a factor of 40 and an `mscale_all_dim` of 1, as in DeepSeek-V3. No rotation does so: it is for the caller. Default: none.
+    /// See `mscale`. DeepSeek's code multiplies the scores of attention by `(0.1 mscale_all_dim ln(factor) + 1)²` too,
+    /// 1.8739 for a factor of 40 and an `mscale_all_dim` of 1, as in DeepSeek-V3. A rotation does not do this: the caller
+    /// has to. Default: none.
     pub mscale_all_dim: Option<f64>,
     /// Whether the ends of the ramp are rounded to whole pairs. Default: true.
     pub truncate: bool,

@@ -73,8 +73,8 @@ impl Burns {
     }
 }
 
-/// Burn's normalizations of attention and of the feed-forward network: the second is before the attention, or the first
-/// after it.
+/// Burn's normalizations of attention and of the feed-forward network, in this order. That of attention is `norm_2` where
+/// layers normalize first, and `norm_1` where they normalize after.
 fn norms_of(layer: &TransformerEncoderLayer, norm: Norm) -> [&burn::nn::LayerNorm; 2] {
     match norm {
         Norm::Pre => [&layer.norm_2, &layer.norm_1],

@@ -27,12 +27,12 @@ const PARTS: usize = THREADS;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Plan {
     parameters: usize,
-    /// So many of them come first and have more than one block.
+    /// The number of parameters with more than one block. They come first.
     large: usize,
     clips: bool,
     /// The parameters that decay, a bit for each.
     decaying: u32,
-    /// Every parameter begins at a multiple of it.
+    /// Every parameter begins at a multiple of this many elements.
     alignment: usize,
 }
 
@@ -263,7 +263,7 @@ fn launch(
     decay: f32,
 ) -> [CubeTensor; 2] {
     let client = values.client.clone();
-    // Beside values, moments and parts; values and moments may be written to other memory.
+    // Besides gradients, a launch takes values, moments and parts, and it may write values and moments to other memory.
     let most = (client.properties().hardware.max_bindings as usize).saturating_sub(5);
     let most = most.clamp(1, MOST_TENSORS);
     let parts = match rates.most {
@@ -327,7 +327,7 @@ fn plan_of(gradients: &[Gradient], rates: Rates) -> (Plan, usize) {
     (plan, blocks.sum())
 }
 
-/// What is written: the memory of the input at this position, or other memory.
+/// The argument for `to`: an alias of the input at `position`, if both are the same memory.
 fn argument(from: &CubeTensor, to: &CubeTensor, position: usize) -> TensorArg {
     match from.handle.memory.descriptor() == to.handle.memory.descriptor() {
         true => from.as_tensor_alias(position),

@@ -146,7 +146,7 @@ pub fn attention(
         padding.float().cast(FloatDType::F32) * LOWERED
     });
     let compute = |qkv: FloatTensor<Cube>, bias: Option<FloatTensor<Cube>>| {
-        // A score of a masked key is replaced in `plain`, and here lowered so far that its weight is 0 too.
+        // `plain` replaces the score of a masked key. Here the score is lowered so far that its weight is 0 too.
         let bias = match (bias.map(tensor::<4>), padding) {
             (None, None) => None,
             (Some(bias), None) | (None, Some(bias)) => Some(bias),
@@ -259,7 +259,7 @@ impl Attention {
     }
 }
 
-/// The gradients of `qkv` and of the scores, the second of use where `of_bias` alone.
+/// The gradients of `qkv` and of the scores. The second one is used only if `of_bias`.
 fn gradients_by_products(
     [q, k, v]: [Tensor<4>; 3],
     weights: FloatTensor<Cube>,
@@ -270,7 +270,8 @@ fn gradients_by_products(
     let dy = dy.reshape([batch, seq, heads, d_head]).swap_dims(1, 2);
     let dv = tensor::<4>(weights.clone()).transpose().matmul(dy.clone());
     let dweights = primitive(dy.matmul(v.transpose()));
-    // Without a bias the kernel scales the gradient, and else it is the products that are scaled.
+    // If `of_bias`, the gradient of the scores is also that of the bias: then the products with it are scaled in its
+    // place.
     let scale = 1.0 / (d_head as f32).sqrt();
     let factor = if of_bias { 1.0 } else { scale };
     let dscores = tensor::<4>(Cube::enc_softmax_backward(weights, dweights, factor));

@@ -92,8 +92,8 @@ fn score(
             score = f32::new(MASKED);
         }
     }
-    // What a bias lowers further, to -∞ too, would leave a query that sees nothing else without any weight, and 0 / 0. A
-    // score that is no number stays one.
+    // A bias may lower the score further, down to -∞. A query that sees nothing else would then have no weight at all,
+    // and divide 0 by 0. A NaN stays a NaN.
     if score < f32::new(LEAST) {
         score = f32::new(LEAST);
     }

@@ -11,8 +11,8 @@ use cubecl::prelude::*;
 use super::memory::{new, rows_of};
 use super::threads::{addresses, groups_of, sum_of_threads, sums_of_threads, threads_for};
 
-/// The rows whose gradients one workgroup computes. It adds up those of γ, β and of a bias, so that the sums are at most a
-/// twelfth of what it reads and writes.
+/// The number of rows whose gradients one workgroup computes. It adds up the gradients of γ, of β and of a bias over
+/// these rows, so that the sums are at most a twelfth of what it reads and writes.
 const ROWS: usize = 24;
 
 /// The number of groups of rows in which the gradients of γ and β are added up.

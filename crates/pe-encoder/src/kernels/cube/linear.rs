@@ -57,7 +57,7 @@ struct Product {
     weight: FloatTensor<Cube>,
 }
 
-/// With a bias.
+/// The backward pass of a product with a bias.
 #[derive(Clone, Debug)]
 struct Linear(Product);
 

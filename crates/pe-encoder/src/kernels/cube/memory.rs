@@ -13,7 +13,7 @@ use super::threads::addresses;
 /// The most tensors of a launch, also where a card takes more: the kernel has code for each.
 pub const MOST_TENSORS: usize = 32;
 
-/// A new tensor beside `x`, not yet written.
+/// A new tensor of the type of `x` on its device, not yet written.
 pub fn new(x: &CubeTensor, shape: Shape) -> CubeTensor {
     empty_device_contiguous_dtype(x.client.clone(), x.device.clone(), shape, x.dtype)
 }
@@ -49,13 +49,13 @@ pub fn starts(lengths: impl Iterator<Item = usize>, alignment: usize) -> (Vec<us
     (starts.collect(), end)
 }
 
-/// What tensors of one buffer begin at multiples of, in elements.
+/// The number of elements that the start of every tensor of one buffer is a multiple of.
 pub fn alignment(x: &CubeTensor) -> usize {
     let bytes = x.client.properties().memory.alignment as usize;
     bytes.div_ceil(x.dtype.size())
 }
 
-/// The buffer that these tensors lie in, one after the other, `[elements]`: that which [`apart`] divided, or a new one.
+/// The buffer that these tensors lie in, one after the other, `[elements]`: the one that [`apart`] divided, or a new one.
 pub fn together(tensors: Vec<CubeTensor>) -> CubeTensor {
     let tensors: Vec<_> = tensors.into_iter().map(into_contiguous).collect();
     let alignment = alignment(&tensors[0]);
@@ -77,7 +77,7 @@ pub fn together(tensors: Vec<CubeTensor>) -> CubeTensor {
     of_buffer(&tensors[0], [end].into(), handle)
 }
 
-/// A tensor beside `x` in this memory.
+/// A tensor of the type of `x` on its device, in the memory of `handle`.
 fn of_buffer(x: &CubeTensor, shape: Shape, handle: Handle) -> CubeTensor {
     CubeTensor::new_contiguous(x.client.clone(), x.device.clone(), shape, handle, x.dtype)
 }

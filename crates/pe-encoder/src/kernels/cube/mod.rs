@@ -1,5 +1,5 @@
-//! Kernels for graphics cards, written once with CubeCL. A card is asked to start one where Burn starts
-//! many, which is what a small model waits for.
+//! Kernels for graphics cards, written once with CubeCL. One launch does the work of many of Burn's launches, and with a
+//! small model most of the time is spent on starting them.
 //!
 //! The products of matrices are Burn's, but for those of short heads.
 //!
@@ -344,7 +344,7 @@ mod tests {
                 let mut together = ModuleAdam::new(adam(Kernels::Auto));
                 let mut held = Vec::new();
                 for step in 0..4 {
-                    // The same gradients for both, since Adam makes much of small differences.
+                    // The same gradients for both, since Adam amplifies small differences.
                     let of_burns = gradients(&burns);
                     let again = gradients(&burns);
                     burns = one_by_one.step(1e-2, burns, of_burns);

@@ -32,8 +32,8 @@ fn score(
             score = f32::new(MASKED);
         }
     }
-    // What a bias lowers further, to -∞ too, would leave a query that sees nothing else without any weight, and 0 / 0. A
-    // score that is no number stays one.
+    // A bias may lower the score further, down to -∞. A query that sees nothing else would then have no weight at all,
+    // and divide 0 by 0. A NaN stays a NaN.
     if score < f32::new(LEAST) {
         score = f32::new(LEAST);
     }
@@ -60,7 +60,7 @@ fn weights_of_keys(
     let first = row * keys;
     let thread = UNIT_POS as usize;
     let query = row % queries;
-    // The queries are those of the last keys.
+    // The queries belong to the last keys.
     let last = query + keys - queries;
     // Where the biases of this query begin. A bias that serves several rows has a stride of 0.
     let mut first_bias = 0usize;
@@ -120,7 +120,7 @@ pub fn forward(
     let scores = into_contiguous(scores);
     let shape = scores.meta.shape().clone();
     let [_, heads, queries, keys] = shape.dims();
-    // One query is that of the last key.
+    // A single query belongs to the last key, so that no key comes after it.
     let causal = causal && queries > 1;
     let plan = Plan { biased, causal };
     let (rows, _) = rows_of(&scores);

@@ -1,4 +1,4 @@
-//! The step of Adam as an operation that Burn's fusion of operations queues, of as many parameters as there are.
+//! The step of Adam for any number of parameters, as one operation that Burn's fusion queues.
 
 use burn::backend::Cube;
 use burn::backend::fusion::custom::{
@@ -98,7 +98,7 @@ pub struct Waiting {
     /// Its values, both moments and the gradient, of the same shape.
     tensors: [FloatTensor<Cube>; 4],
     time: usize,
-    /// By what its values are multiplied before.
+    /// The factor of its values before the step, if it decays.
     decay: Option<f32>,
 }
 

@@ -1,5 +1,5 @@
-//! Layer normalization on graphics cards, and the sum of a residual connection with the normalization after it, in one launch
-//! forward and in one, and the addition of its sums, backward.
+//! Layer normalization on graphics cards, and the sum of a residual connection together with the normalization after it:
+//! one launch forward, and backward one launch and the addition of the sums that it writes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -94,14 +94,14 @@ impl NormOps for CubeBackend {
     }
 }
 
-/// What the backward passes of a normalization and of its residual connection hand to each other, so that no launch of its
-/// own adds their gradients.
+/// What the backward passes of a normalization and of its residual connection pass to each other, so that their gradients
+/// are added without a launch for it.
 ///
-/// A normalization reads a sum and what follows reads its output. So the residual connection that closes around it is always
-/// differentiated before it, and the one that made the sum after it.
+/// A normalization reads a sum, and the next part reads its output. So the backward passes always run in this order: the
+/// residual connection around the normalization, the normalization, the sum that it reads.
 #[derive(Debug, Default)]
 struct Passed {
-    /// The gradient that comes around the normalization, from the sum that closes the connection.
+    /// The gradient that reaches the sum through the residual connection, around the normalization.
     around: Option<FloatTensor<Cube>>,
     /// The sums of the columns of the gradient of what is normalized: the gradient of a bias that is part of it.
     columns: Option<FloatTensor<Cube>>,
@@ -109,12 +109,12 @@ struct Passed {
 
 type Shared = Arc<Mutex<Passed>>;
 
-/// Takes or gives what is handed on.
+/// Calls `of` with what is passed on.
 fn passed<T>(shared: &Shared, of: impl FnOnce(&mut Passed) -> T) -> T {
     of(&mut shared.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// What is normalized, and what its normalization hands on.
+/// A sum that is normalized, and what the backward pass of its normalization passes on.
 pub struct Stream {
     pub x: Tensor<3>,
     shared: Shared,
@@ -167,8 +167,8 @@ pub fn add(
     (Stream { x: sum, shared }, normed)
 }
 
-/// Records a normalization of `x`, of which `compute` returns the output and the moments from x, γ and β. `summed` says whether
-/// x is a sum.
+/// Records a normalization of `x`. `compute` returns the output and the moments from x, γ and β. `summed` says whether x
+/// is a sum.
 fn normalized(
     x: &Tensor<3>,
     [gamma, beta]: [Tensor<1>; 2],
@@ -196,7 +196,7 @@ fn normalized(
     .tensor()
 }
 
-/// What the backward pass of a sum needs: what the normalizations before and after it hand on.
+/// What the backward pass of a sum needs: what the normalizations before and after it pass on.
 #[derive(Clone, Debug)]
 struct Sum {
     sides: [Shared; 2],

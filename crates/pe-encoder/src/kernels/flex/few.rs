@@ -17,7 +17,8 @@ const PART: usize = 1 << 16;
 
 /// Writes `x W + b` to `y`, and returns `y` as initialized.
 ///
-/// W is cut into as many parts on any number of threads, and their products are added in the order of the parts.
+/// The number of parts that W is cut into does not depend on the number of threads. Products are added in the order of
+/// the parts.
 ///
 /// # Panics
 ///
@@ -55,7 +56,7 @@ pub fn affine<'a>(y: New<'a>, x: &[f32], weight: &[f32], bias: &[f32]) -> &'a mu
     y
 }
 
-/// Runs every part once. This thread begins at once, and takes what the others, which have yet to wake, leave.
+/// Runs every part once. This thread starts at once; the others take what is left once they have woken.
 fn between_threads(parts: usize, run: impl Fn(usize) + Sync) {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -74,12 +75,12 @@ fn between_threads(parts: usize, run: impl Fn(usize) + Sync) {
     });
 }
 
-/// The number of parts of as many elements: a power of two up to eight.
+/// The number of parts for `len` elements: a power of two up to eight.
 fn parts_of(len: usize) -> usize {
     1 << (len / PART).clamp(1, 8).ilog2()
 }
 
-/// Adds the product of some rows of W and as many columns of `x`, the first of which is `first`, to the rows of `y`. Four rows
+/// Adds the product of some rows of W with as many columns of `x`, from column `first` on, to the rows of `y`. Four rows
 /// of W are read at a time, so that `y` is read and written less often.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
 fn add_product(y: &mut [f32], outputs: usize, x: &[f32], first: usize, weight: &[f32]) {

@@ -1,7 +1,7 @@
 //! The queries, keys or values of a projection, for schemes that compute with them.
 //!
-//! With Burn's operations they are copied, and in the backward pass copied again, into zeros, from there into others. Here they
-//! are views, and their gradients are added to the gradient that the projection gets from attention.
+//! Burn's operations copy them. In the backward pass they copy the gradients into tensors of zeros, and copy those again.
+//! Here they are views, and their gradients are added to the gradient that the projection gets from attention.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,7 +16,8 @@ use super::{contiguous, elements};
 /// The gradients of views, each with the part that it is of.
 type Gradients = Arc<Mutex<Vec<(Part, FlexTensor)>>>;
 
-/// Makes views of the parts of a projection, and has their gradients until that of the whole is there.
+/// Makes views of the parts of a projection, and keeps their gradients until the gradient of the whole projection is
+/// known.
 #[derive(Debug)]
 pub struct Views(Gradients);
 

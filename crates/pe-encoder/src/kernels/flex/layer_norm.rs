@@ -201,7 +201,7 @@ fn forward(x: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32) -> Vec<f32> {
     unsafe { initialized(x.len(), write) }
 }
 
-/// The gradients of `x`, γ and β, from `dy`, the gradient of the normalized rows, in whose place these are written.
+/// The gradients of `x`, γ and β. `dy` is the gradient of the normalized rows, and is overwritten by these rows.
 fn backward(x: &[f32], norm: Norm<'_>, dy: &mut [f32]) -> [Vec<f32>; 3] {
     let width = norm.gamma.len();
     let chunk = rows_per_chunk(x.len() / width) * width;
@@ -250,8 +250,8 @@ fn normalize(y: New, x: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32) {
     }
 }
 
-/// Writes the gradient of `x` to `dx`, and adds the gradients of γ and β to `sums`, which holds one
-/// after the other. `rows` is the gradient of the normalized rows; it becomes these rows, of which the moments are known here.
+/// Writes the gradient of `x` to `dx`, and adds the gradients of γ and β to `sums`, which holds one after the other.
+/// `rows` is the gradient of the normalized rows. It is overwritten by these rows, since their moments are known here.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
 fn normalize_backward(dx: New, x: &[f32], norm: Norm, rows: &mut [f32], sums: &mut [f32]) {
     let width = norm.gamma.len();

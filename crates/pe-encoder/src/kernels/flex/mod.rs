@@ -10,7 +10,8 @@
 //! | `math` | exponential, GELU, sums in a fixed order |
 //!
 //! Every sum is taken in the same order on any number of threads, so a training gives the same bits however many there are.
-//! Another kind of processor may give others: `gemm`, which multiplies the matrices, follows its instructions and caches.
+//! Another kind of processor may give other bits: `gemm`, which multiplies the matrices, adapts to its instructions and
+//! caches.
 
 // In functions compiled for several instruction sets, iterator adapters are not always inlined.
 #![allow(clippy::needless_range_loop)]

@@ -63,13 +63,14 @@ pub fn product(a: Matrix, b: Matrix) -> Vec<f32> {
     unsafe { initialized(rows * columns, write) }
 }
 
-/// Up to so many elements in the parts of a chunk, those of all chunks may be in memory together.
+/// If the parts of a chunk have at most this many elements, the parts of all chunks are computed before they are added
+/// up.
 const SMALL: usize = 1 << 17;
 
 /// The sums of what `part` returns for each chunk, vectors of these lengths, added in the order of the chunks.
 ///
-/// Large ones are computed for as many chunks at a time as there are threads: a part of the gradient of a weight is as large as
-/// the weight, and there are eight.
+/// If they are large, only as many chunks as there are threads are computed at a time: a part of the gradient of a weight
+/// is as large as the weight, and there are eight parts.
 ///
 /// # Panics
 ///

@@ -4,16 +4,16 @@ use multiversion::multiversion;
 
 use crate::backend::exp::sigmoid;
 
-/// How many lines are summed up together. One alone would wait for each of its sums before the next.
+/// The number of lines that are summed at the same time. In a single line every addition would wait for the one before.
 pub const ABREAST: usize = 4;
 
-/// Whether no sum goes from this key on to the next.
+/// Whether no sum continues from this key to the next.
 pub fn is_last(ends: Option<&[u32]>, key: usize) -> bool {
     ends.is_some_and(|ends| ends[key] as usize == key + 1)
 }
 
-/// Calls `put` with every place in some lines of `keys` numbers and the sum of the numbers of its line up to it, in the order of
-/// `order`. Sums start again at some keys.
+/// Cumulative sums along lines of `keys` numbers, in the order of `order`, which start again where `starts` is true.
+/// Calls `put` with each index and the sum up to it.
 pub fn cumulate(
     keys: usize,
     order: impl Iterator<Item = usize> + Clone,
@@ -51,7 +51,7 @@ fn sum_up<const N: usize>(
     }
 }
 
-/// Divides positions, none of them above `last`, into whole ones and what is left.
+/// Limits positions to `last`, and divides each into its whole part and the rest.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
 pub fn divide(sums: &[f64], last: f64, below: &mut [u32], rest: &mut [f32]) {
     // Adding 1.5 · 2^52 rounds to an integer, which is then in the low bits of the sum. A cast takes three times as long.
@@ -69,7 +69,7 @@ pub fn divide(sums: &[f64], last: f64, below: &mut [u32], rest: &mut [f32]) {
     }
 }
 
-/// Makes of scores their gates `σ(score)`, which are 0 for a key that is hidden.
+/// Replaces scores by their gates `σ(score)`. The gate of a hidden key is 0.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
 pub fn open(scores: &mut [f32], hidden: &[bool]) {
     let hidden = &hidden[..scores.len()];

@@ -4,7 +4,7 @@ use burn::tensor::{Device, TensorData};
 
 use crate::testing::{random, values};
 
-/// A row for each of `[sequences, queries, keys]`: by distance, except for some pairs.
+/// The row of each pair, for `[sequences, queries, keys]`: by distance, with some exceptions.
 fn rows([sequences, queries, keys]: [usize; 3], width: usize) -> Tensor<3, Int> {
     let row = |i: usize| match i % 7 {
         0 => i * i % 31,
@@ -57,7 +57,7 @@ fn sums_and_gradients_equal_those_of_products_and_gather() {
             (1, heads, Some(width), Some(1), 0.0),
             (batch, heads, None, Some(width), 0.3),
         ] {
-            // As an encoder has them: the heads of a token lie side by side.
+            // As in an encoder: the heads of a token lie side by side.
             let tokens = |seq| random([batch, seq, heads, d], &device).require_grad();
             let table = |rows| random([tables, rows, d], &device).require_grad();
             let (x, y) = (tokens(queries), tokens(keys));

@@ -47,7 +47,7 @@ pub fn cached_attention(
         let mut scores = Vec::new();
         for first in (0..queries).step_by(TILE) {
             let block = first..(first + TILE).min(queries);
-            // The queries are those of the last keys. What none of a block attends to is left out.
+            // The queries belong to the last keys. Keys that no query of the block attends to are left out.
             let before = keys - queries;
             let seen = sees.keys(before + block.start..before + block.end, keys);
             let columns = seen.len();

@@ -134,7 +134,7 @@ struct Attention {
 enum Saved {
     /// `[batch, heads, seq, seq]`: all of them.
     Weights(Vec<f32>),
-    /// `[batch, heads, seq]`: what they are computed again from.
+    /// `[batch, heads, seq]`: the two numbers of each row from which its weights are computed again.
     Sums(Vec<[f32; 2]>),
 }
 
@@ -197,7 +197,7 @@ mod tests {
     const D_MODEL: usize = 24;
     const HEADS: usize = 3;
 
-    /// With the scores of every scheme that does not scale them.
+    /// [`super::attention`] without a factor of the scores, as for most schemes.
     fn attention(
         qkv: Tensor<3>,
         mask: Mask<'_>,

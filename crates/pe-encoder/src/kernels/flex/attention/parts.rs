@@ -22,14 +22,14 @@ pub struct Sizes {
 /// Which keys a query attends to, by their places in the row.
 #[derive(Clone, Copy, Debug)]
 pub struct Sees {
-    /// Whether to itself and to the tokens before it alone.
+    /// Whether a query attends only to itself and to the tokens before it.
     pub causal: bool,
     /// Only to keys fewer than this many places away.
     pub window: Option<usize>,
 }
 
 impl Sees {
-    /// The keys of the queries from the first to the one before the last.
+    /// The keys that at least one of these queries attends to.
     #[inline(always)]
     pub fn keys(self, queries: Range<usize>, all: usize) -> Range<usize> {
         let end = match self.causal {
@@ -48,12 +48,12 @@ impl Sees {
 }
 
 impl Sizes {
-    /// Of queries, keys and values that are `width` columns together, the values of each head `d_head` of them.
+    /// The sizes for rows of `width` columns with queries, keys and values, where the values of a head are `d_head` wide.
     ///
     /// # Panics
     ///
-    /// When heads do not share these columns: the columns of all heads have to be those of `qkv` and of the output, whose memory is
-    /// not initialized before.
+    /// When the columns cannot be divided among the heads. The heads have to fill all columns of `qkv` and of the output,
+    /// whose memory is not initialized before.
     pub fn new(seq: usize, width: usize, [heads, d_head]: [usize; 2], sees: Sees) -> Self {
         let others = width.checked_sub(heads * d_head);
         let d_query = others.filter(|others| others.is_multiple_of(2 * heads));
@@ -83,7 +83,7 @@ impl Sizes {
         self.heads * before + head * self.widths[which]
     }
 
-    /// With scores that are multiplied by a factor.
+    /// These sizes, with scores that are multiplied by a factor.
     pub fn scaled(self, factor: f64) -> Self {
         let scale = self.scale * factor as f32;
         Self { scale, ..self }
@@ -129,15 +129,16 @@ pub enum BiasParts<'a> {
 #[derive(Clone, Copy)]
 pub struct Spread<'a> {
     values: &'a [f32],
-    /// Where the first row begins, and how much later the next one does: the bias of distances moves to the left.
+    /// The index where the first row begins, and the step to the next row: −1 for a bias by distance, where each row
+    /// begins one number earlier.
     first: usize,
     step: isize,
-    /// What is taken from all numbers of a row, if anything is.
+    /// A number for each row that is subtracted from all numbers of the row, if there is one.
     taken: Option<&'a [f32]>,
 }
 
 impl<'a> Spread<'a> {
-    /// Rows of `keys` numbers, one behind the other.
+    /// Rows of `keys` numbers, one after the other.
     pub fn pairs(values: &'a [f32], keys: usize) -> Self {
         Self {
             values,
@@ -147,7 +148,7 @@ impl<'a> Spread<'a> {
         }
     }
 
-    /// The rows from one on.
+    /// The rows from `row` on.
     pub fn from(self, row: usize) -> Self {
         Self {
             first: self.start(row),
@@ -162,7 +163,7 @@ impl<'a> Spread<'a> {
         &self.values[self.start(row)..][keys]
     }
 
-    /// What is taken from all numbers of a row.
+    /// The number to subtract from all numbers of a row.
     #[inline(always)]
     pub fn taken(self, row: usize) -> f32 {
         self.taken.map_or(0.0, |all| all[row])
@@ -208,8 +209,9 @@ impl<'a> BiasParts<'a> {
         }
     }
 
-    /// Adds the gradients of some scores to that of the bias of a head. They are those of the queries from one on, whose rows
-    /// are as long as there are keys. What is taken from a whole row gets no gradient: a softmax does not depend on it.
+    /// Adds the gradients of scores to the gradient of the bias of a head. The scores are those of the queries from
+    /// `query` on with the keys `keys`. What is subtracted from a whole row gets no gradient: a softmax does not depend
+    /// on it.
     pub fn add_gradient(
         self,
         bias: &mut [f32],

@@ -108,7 +108,7 @@ pub fn softmax(scores: &mut [f32], rows: Rows, mut sums: Option<&mut [[f32; 2]]>
     }
 }
 
-/// As [`softmax`], from the `sums` of before.
+/// As [`softmax`], with the `sums` that it returned for these rows.
 #[multiversion(targets("x86_64+avx512f+avx512dq+avx512bw+avx512vl", "x86_64+avx2"))]
 pub fn softmax_again(scores: &mut [f32], rows: Rows, sums: &[[f32; 2]]) {
     let columns = rows.columns();
