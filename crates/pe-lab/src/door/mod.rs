@@ -1,9 +1,9 @@
 //! The one way to the files of a study, which may come from somebody else: a link that leads out of its folder, a pipe
-//! that never ends and a file with a second name elsewhere (a hard link) are neither read nor written.
+//! that never ends and, on Unix, a file with a second name elsewhere (a hard link) are neither read nor written.
 //!
 //! The folder of the study is where the user says, perhaps behind links. What lies inside is opened relative to it,
-//! name by name, without following a link and without waiting, and what was opened is checked: it is a regular file with
-//! one name. Nothing is checked first and opened later, since it may be replaced in between.
+//! name by name, without following a link and without waiting, and what was opened is checked: it is a regular file, on
+//! Unix with one name. Nothing is checked first and opened later, since it may be replaced in between.
 //!
 //! | file | what it holds |
 //! |---|---|
