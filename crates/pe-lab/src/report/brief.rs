@@ -19,7 +19,7 @@ pub fn render(summary: &Summary, lines: usize) -> String {
     out.push_str(&format!("\n{}", table(&summary.by_score())));
     let height = |text: &str| text.lines().count();
     let more = format!(
-        "\n{} sentences and every table: --details\n",
+        "\n--details prints all {} paragraphs of the verdict and every table\n",
         summary.verdict.len()
     );
     let mut first = true;
@@ -72,8 +72,12 @@ fn table(summary: &Summary) -> String {
         0 => String::new(),
         rest => format!("  and {rest} more\n"),
     };
+    let lengths = match two_parts && !summary.resolutions() {
+        true => "  inside: at the lengths of the training; beyond: at longer ones\n",
+        false => "",
+    };
     format!(
-        "{}{rest}  {}95 %: the interval of the mean over seeds\n",
+        "{}{rest}{lengths}  {}95 %: the interval of the mean over seeds\n",
         align(&rows),
         if has_floor {
             "0: no skill; 1: perfect; "
@@ -106,7 +110,8 @@ mod tests {
             assert!(is_narrow && shown.lines().count() <= 24, "{shown}");
             let words: Vec<&str> = shown.split_whitespace().collect();
             assert!(words.join(" ").starts_with(&summary.verdict[0]), "{shown}");
-            assert!(shown.contains("--details"), "{shown}");
+            let more = format!("all {} paragraphs of the", summary.verdict.len());
+            shown.says_all(&["\n--details prints ", &more, "; beyond: at longer ones\n"]);
         }
         let shown = render(&wide.judged(), 24);
         // The sentence about failed trainings fits, and is shown.

@@ -47,8 +47,8 @@ pub fn answer(answer: &Answer, about: &Summary) -> String {
                 format!(" So far {} is highest{}.", plain(scheme), with_score(score))
             });
             format!(
-                "{seeds} nothing, whatever the scores: at least {fewest} are needed, and {enough} show a clear difference where runs are \
-                 alike{}.{so_far}",
+                "{seeds} nothing, whatever the scores: at least {fewest} are needed, and {enough} show a clear difference if the runs \
+                 of each scheme score nearly the same{}.{so_far}",
                 match about.study() {
                     Some(_) => format!(" (--seeds {enough})"),
                     None => String::new(),
@@ -179,18 +179,18 @@ pub fn because(why: &Reason) -> String {
     match why {
         Reason::FewSeeds(1) => "one seed of a scheme proves nothing".into(),
         Reason::FewSeeds(seeds) => format!("{} seeds of a scheme prove nothing", number(*seeds)),
-        Reason::Alike => "so few runs can be alike by chance".into(),
+        Reason::Alike => "so few runs may have the same score by chance".into(),
         Reason::Spread(scheme, low, high) => {
             let (name, range) = (spoken(scheme), range(low, high));
             format!("the runs of {name} score from {range}")
         }
         Reason::Others(scheme, low, high) => format!(
-            "the runs of {} score from {}, so a few may be alike by chance",
+            "the runs of {} score from {}, so the few runs of other schemes may lie close together by chance",
             spoken(scheme),
             range(low, high)
         ),
         Reason::ManyPairs(pairs) => {
-            format!("among {pairs} pairs one as far apart may be chance")
+            format!("among {pairs} compared pairs, a difference this large may be chance")
         }
     }
 }
@@ -233,8 +233,8 @@ mod tests {
         };
         assert_eq!(
             top(&open, "Beyond"),
-            "Beyond it is not clear which of rotary and t5 is best, since so few runs can be alike by chance; rotary is better \
-             than alibi and kerple."
+            "Beyond it is not clear which of rotary and t5 is best, since so few runs may have the same score by chance; rotary \
+             is better than alibi and kerple."
         );
     }
 }

@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn names_between_backticks_are_code_and_nothing_else_is() {
         for (text, shown) in [
-            ("no positions (`none`)", "no positions (<code>none</code>)"),
+            ("`none` (no positions)", "<code>none</code> (no positions)"),
             ("`a` and `b<`", "<code>a</code> and <code>b&lt;</code>"),
             ("", ""),
             ("``", "<code></code>"),

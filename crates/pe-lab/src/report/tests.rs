@@ -63,12 +63,12 @@ fn where_little_was_learned_no_scheme_leads() {
 }
 
 #[test]
-fn no_positions_are_not_called_none_in_a_sentence() {
+fn none_does_not_stand_alone_in_a_sentence() {
     let said = |scores| study("reverse", scores).judged().verdict;
     let control_leads = said([("none", 0.9), ("alibi", 0.5)]);
-    control_leads[0].says("no positions (`none`) is ");
+    control_leads[0].says("`none` (no positions) is ");
     let control_is_below = said([("alibi", 0.9), ("none", 0.5)]);
-    control_is_below[1].says("no positions (`none`), +0.53");
+    control_is_below[1].says("`none` (no positions), +0.53");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn scores_of_others_are_judged_as_those_of_a_study() {
     assert_eq!(best(theirs), best(&own));
     // What only a study knows is neither claimed nor shown.
     let said = theirs.verdict.join(" ");
-    said.says("The scores are taken as they are in theirs.csv");
+    said.says("The scores are taken as they are in theirs.csv: 1 is the highest. What the file does not tell: ");
     let page = page(&report.data, theirs, &Encodings::default());
     for text in [&said, &report.table(), &page] {
         let unknown =

@@ -154,8 +154,8 @@ fn not_converged(summary: &Summary) -> Option<String> {
     };
     (!which.is_empty()).then(|| {
         format!(
-            "This ranks speed of learning {steps}: {} had not converged (the held-out loss still fell by more \
-             than {} % of its first value over the last quarter).",
+            "This ranks how fast schemes learn, not what they reach: {} had not converged {steps} (the held-out \
+             loss still fell by more than {} % of its first value over the last quarter of the training).",
             list(&which),
             fixed(STILL_FALLING * 100.0, 0)
         )
@@ -199,8 +199,8 @@ fn until_converged(summary: &Summary) -> Option<String> {
              not how fast they learn."
         ),
         false => format!(
-            "{trainings} went on until they had converged, or to {limits}. Not converged there: {}. For them this \
-             still ranks speed of learning, for the others what they reach.",
+            "{trainings} went on until they had converged, or to {limits}. Met the limit without converging: {}. \
+             Such scores tell how fast a scheme learns; the others tell what it reaches.",
             list(&which)
         ),
     };
@@ -255,7 +255,7 @@ fn left_out(summary: &Summary) -> Option<String> {
     }
     (!parts.is_empty()).then(|| {
         format!(
-            "{}. Of a scheme, only seeds with a score on every task count.",
+            "{}. A seed of a scheme counts only if it has a score on every task.",
             parts.join("; ")
         )
     })

@@ -23,7 +23,7 @@ pub fn is_control(scheme: &str) -> bool {
 /// The name of a scheme in a sentence. `none` alone would read as "nobody".
 pub fn spoken(scheme: &str) -> String {
     match is_control(scheme) {
-        true => format!("no positions (`{scheme}`)"),
+        true => format!("`{scheme}` (no positions)"),
         false => scheme.to_string(),
     }
 }

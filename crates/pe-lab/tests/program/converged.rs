@@ -123,7 +123,9 @@ fn a_hard_task_meets_the_limit_and_has_not_converged() {
     stdout.says("! sinusoidal had not converged at seed 1");
     let summary = summary(&out);
     let said = summary["verdict"][1].as_str().unwrap();
-    said.says("or to the limit of 200 steps. Not converged there: sinusoidal on bucket_sort (every seed).");
+    said.says(
+        "or to the limit of 200 steps. Met the limit without converging: sinusoidal on bucket_sort (every seed).",
+    );
     let page = fs::read_to_string(out.join("report.html")).unwrap();
     page.says_all(&[
         "Trained for 100 to 200 steps, until it had converged, on lengths 4 to 20",

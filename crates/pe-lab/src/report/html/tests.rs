@@ -64,7 +64,7 @@ fn costs_have_a_table_and_charts_unless_the_machine_was_busy() {
         title,
         "rotary 22 64 12.00 117 333 91 667 50",
         "rotary (0.87 for 12.0 ms",
-        "(`none`) (0.12 for 10.0 ms per training step) is on the front",
+        "`none` (no positions) (0.12 for 10.0 ms per training step) is on the front",
     ]);
     // A scheme that the study does not have is left out.
     assert!(!words.contains("gone"));

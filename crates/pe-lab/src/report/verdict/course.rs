@@ -23,9 +23,9 @@ pub(super) fn grown(before: &[Grown]) -> Option<String> {
     let had: Vec<String> = before.iter().map(had).collect();
     (!had.is_empty()).then(|| {
         format!(
-            "The study was added to after it had begun, when it had {}. The errors are those of a study that is \
-             looked at once. If it was added to because of what it showed, its claims are false more often; \
-             --until decided plans such looks.",
+            "The study was added to or changed after it had begun, when it had {}. The tests allow for one look \
+             at the results: if it was changed because of what they showed, its claims are false more often. To \
+             look several times, begin a study with --until decided.",
             had.join("; then ")
         )
     })

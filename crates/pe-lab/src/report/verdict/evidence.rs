@@ -53,13 +53,22 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> String {
             "{place}: {leader} is best of the {count} {subject} ({}).",
             evidence(nearest, &pairs)
         ),
-        (false, true) => format!("{highest}), and it shares the top."),
+        (false, true) => format!("{highest}), and level with {}.", level_with(&pairs)),
         (false, false) => format!(
             "{highest}), but that it is best is not established ({}).",
             evidence(nearest, &pairs)
         ),
     };
     text + &findings(summary, headline.best, &pairs)
+}
+
+/// With how many schemes the leader is level: `one other`, or `two others`.
+fn level_with(pairs: &[&Comparison]) -> String {
+    let level = pairs.iter().filter(|of| of.finding == Finding::Level);
+    match level.count() {
+        1 => "one other".into(),
+        more => format!("{} others", number(more)),
+    }
 }
 
 /// Why no scheme leads where the scores are too low.

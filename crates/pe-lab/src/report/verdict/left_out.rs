@@ -17,14 +17,14 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
         .filter(|of| !leads(of))
         .map(|of| {
             let ahead = fixed(of.ahead, 2);
-            format!("{} ({} is then, by {ahead})", of.task, spoken(&of.highest))
+            format!("{} (then {}, by {ahead})", of.task, spoken(&of.highest))
         })
         .collect();
     let name = spoken(leader);
     let mut text = match others.is_empty() {
         true => format!("{name} is highest, whichever task is left out"),
         false => format!(
-            "{name} is highest, but not without {}",
+            "{name} is highest, except without {}",
             joined(&others, "or")
         ),
     };
@@ -38,7 +38,7 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
             _ => joined(&open, "or"),
         };
         text.push_str(&format!(
-            ". That it is best is not established without {tasks}"
+            ". Without {tasks} it is no longer established as best"
         ));
     }
     let place = place(summary, headline.part);
@@ -64,9 +64,9 @@ mod tests {
 
     #[test]
     fn a_lead_that_one_task_makes_is_said_with_the_task() {
-        let open = "whichever task is left out. That it is best is not established without x.";
+        let open = "whichever task is left out. Without x it is no longer established as best.";
         for (b_on_x, b, said_of_a) in [
-            (0.1, 0.6, "but not without x (b is then, by 0.10)."),
+            (0.1, 0.6, "except without x (then b, by 0.10)."),
             (0.1, 0.4, "whichever task is left out."),
             (0.2, 0.495, open),
         ] {

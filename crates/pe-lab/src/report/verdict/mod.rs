@@ -53,8 +53,8 @@ fn evidence_and_notes(summary: &Summary) -> Vec<String> {
 /// What cannot be told from scores alone.
 fn unknown(file: &str) -> String {
     format!(
-        "The scores are taken as they are in {file}, where 1 is the highest and which score takes no skill is not known. Nor is it \
-         known whether the trainings had converged, whether learning rates were chosen alike, or on which rows the models were tested."
+        "The scores are taken as they are in {file}: 1 is the highest. What the file does not tell: which score takes no skill, \
+         whether the trainings had converged, whether learning rates were chosen alike, and on which rows the models were tested."
     )
 }
 

@@ -153,7 +153,7 @@ fn what_was_added_is_said() {
     study.spec.grown = vec![grown(3, 1), longer];
     begins(
         &verdict(&study)[1],
-        "The study was added to after it had begun, when it had 3 seeds, 1 scheme and 1 task; then 4 seeds, \
+        "The study was added to or changed after it had begun, when it had 3 seeds, 1 scheme and 1 task; then 4 seeds, \
          2 schemes and 1 task, with 1500 steps on mine.",
     );
 }
@@ -180,7 +180,7 @@ fn level_decides_from_eight_seeds_on() {
     let low = a.map(|score| score - 0.4);
     let names = "Proven below it: low (+0.40). Level within 0.02: b.";
     for (seeds, top) in [
-        (8, ", and it shares the top. "),
+        (8, ", and level with one other. "),
         (5, ", but that it is best is not established ("),
     ] {
         let schemes = [
@@ -314,6 +314,6 @@ fn failing_inside_is_told_apart_from_failing_beyond() {
     );
     begins(
         &said[2],
-        "Not solved even inside the training lengths: no positions (`none`) on reverse (every seed).",
+        "Not solved even inside the training lengths: `none` (no positions) on reverse (every seed).",
     );
 }

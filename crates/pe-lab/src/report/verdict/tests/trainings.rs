@@ -55,7 +55,7 @@ fn a_task_that_is_not_finished_leaves_its_seeds_out() {
     said[0].says("3 and 4 seeds");
     assert_eq!(
         said[1],
-        "1 of 16 trials has not been run yet. Of a scheme, only seeds with a score on every task count."
+        "1 of 16 trials has not been run yet. A seed of a scheme counts only if it has a score on every task."
     );
 }
 
@@ -75,9 +75,11 @@ fn what_had_not_converged_is_said_first() {
     verdict(&study)[0].says("a is best"); // two runs of five
     fall(study.measures("mine", "b", 5));
     let said = verdict(&study);
-    let speed =
-        "This ranks speed of learning at 1500 steps: b on mine (seeds 2, 4, 5) had not converged";
-    begins(&said[0], speed);
+    begins(
+        &said[0],
+        "This ranks how fast schemes learn, not what they reach: b on mine (seeds 2, 4, 5) had not converged at 1500 \
+         steps (the held-out loss still fell by more than 2 % of its first value",
+    );
     said[1].says("a is best");
 }
 
@@ -106,8 +108,8 @@ fn trainings_until_they_have_converged_rank_what_is_reached() {
     begins(&said[0], short);
     assert_eq!(
         said[1],
-        "Trainings went on until they had converged, or to the limit of 3000 steps. Not converged there: b on mine (seeds \
-         2, 4). For them this still ranks speed of learning, for the others what they reach."
+        "Trainings went on until they had converged, or to the limit of 3000 steps. Met the limit without converging: b on \
+         mine (seeds 2, 4). Such scores tell how fast a scheme learns; the others tell what it reaches."
     );
     study.spec.tasks[0].auto_from = None;
     let said = verdict(&study);
@@ -137,8 +139,7 @@ fn a_study_of_both_says_which_tasks_went_on() {
     begins(&verdict(&study)[0], "On y, trainings went on");
     fall(study.measures("x", "a", 1));
     let said = verdict(&study);
-    let speed = "This ranks speed of learning at 1500 steps: a on x (every seed)";
-    begins(&said[0], speed);
+    said[0].says("not what they reach: a on x (every seed) had not converged at 1500 steps");
     begins(&said[1], "On y, trainings");
 }
 
