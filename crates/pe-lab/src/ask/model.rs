@@ -19,7 +19,7 @@ const MAX_DEPTH: usize = 64;
 #[serde(default, deny_unknown_fields)]
 #[command(next_display_order = 100)]
 pub struct ModelSpec {
-    /// What stands between embeddings and readout, in a program with networks of its own [default: encoder]
+    /// The network between embeddings and output; only a program of your own can have others [default: encoder]
     #[serde(skip_serializing_if = "is_encoder")]
     // In the help it stands behind the widths.
     #[arg(long, value_name = "NAME", hide_short_help = true, display_order = 104)]

@@ -76,7 +76,7 @@ impl Network for Encoder {
     fn takes(&self, scheme: &dyn Positional) -> Result<(), String> {
         match scheme.as_forget_gate().is_some() && !self.is_causal() {
             true => {
-                Err("a forget gate looks back, so it is for causal tasks, such as `text`, and others with --causal".into())
+                Err("a forget gate looks back only; take a causal task, such as `text`, or say --causal".into())
             }
             false => Ok(()),
         }

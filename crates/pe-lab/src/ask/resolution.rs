@@ -79,7 +79,7 @@ impl AtResolution {
             let of_kind = schemes.iter().filter(|scheme| Self::of(scheme) == kind);
             let names: Vec<&str> = of_kind.map(|scheme| scheme.name.as_str()).collect();
             let line = format!(
-                "at other resolutions {}: {}",
+                "at other resolutions these {}: {}",
                 kind.about(),
                 names.join(", ")
             );

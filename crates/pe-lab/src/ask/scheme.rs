@@ -106,8 +106,8 @@ impl Scheme {
         let scheme = Self::by_name(name, model, 1)?;
         if task.generation().is_some() && scheme.encoding.follows_length() {
             return Err(LabError::Usage(format!(
-                "the scheme {name} turns every key anew when the input becomes longer, and {} is decoded token by \
-                 token; a scaling that does not follow the length fits, such as scaling=yarn",
+                "the scheme {name} turns all keys anew each time the input grows, and {} is written token by token; take a \
+                 scaling that does not depend on the length, such as scaling=yarn",
                 task.name()
             )));
         }
@@ -149,8 +149,8 @@ impl Scheme {
     /// | setting | of | what it sets |
     /// |---|---|---|
     /// | `base` | sinusoidal and rotary schemes, xPos | the base of the wavelengths |
-    /// | `share` | rotary schemes on a line | the share of the columns of a head that are rotated |
-    /// | `scaling`, `factor`, `original` | rotary schemes on a line | a scaling of RoPE, which the training has too |
+    /// | `share` | `rotary`, `randomized_rotary` | the share of the columns of a head that are rotated |
+    /// | `scaling`, `factor`, `original` | `rotary`, `randomized_rotary` | a scaling of RoPE, which the training has too |
     /// | `nope_every` | schemes that act in the layers | every n-th layer has no positions |
     /// | `window` | all | layers attend to tokens fewer than this many places away |
     /// | `global_every` | all, with `window` | every n-th layer attends to all tokens |

@@ -17,7 +17,7 @@ pub(super) struct ArrayArgs {
     /// The file that describes the study
     #[arg(value_name = "STUDY")]
     study: PathBuf,
-    /// Into how many parts the study is divided; each is a task of the job
+    /// How many parts to divide the study into; each is one task of the array
     #[arg(long, value_name = "N")]
     array: usize,
     /// Processor cores of each task
@@ -25,7 +25,7 @@ pub(super) struct ArrayArgs {
     cores: usize,
     /// Folder for the parts and for the whole study
     ///
-    /// All machines have to see it.
+    /// All machines need it at the same path.
     #[arg(long, value_name = "FOLDER", default_value = StudyFolder::DEFAULT)]
     out: PathBuf,
 }

@@ -38,8 +38,8 @@ pub struct CompareArgs {
     /// `quick` (three schemes, three tasks, 3 seeds, at most two minutes on two cores; with --data a first look in two
     /// minutes, as --budget 2m), `standard` (eight schemes, nine tasks, 5 seeds, an hour), `full` (as standard with 12
     /// seeds, which prove smaller differences) or `lm` (language models of characters on a novel: six schemes, 3 seeds, 8
-    /// minutes). Steps, recipe and model of a preset are for its tasks: with --data or other --tasks they are the usual
-    /// ones. [default: the study in the folder of --out if there is one, standard with --data, otherwise quick]
+    /// minutes). A preset's steps, training settings and model size hold for its own tasks; with --data or other --tasks the
+    /// defaults apply. [default: the study in the folder of --out if there is one, standard with --data, otherwise quick]
     #[arg(long, value_name = "NAME", value_parser = Known::of(PRESETS.map(|(name, _)| name)))]
     preset: Option<String>,
     /// A file that describes the study, in place of a preset
@@ -83,22 +83,24 @@ pub struct CompareArgs {
     seeds: Option<String>,
     /// Stop as soon as the best scheme is decided
     ///
-    /// The study is looked at after 3, 5, 8 and 12 seeds (or up to --seeds), and each look has an equal share of the errors.
+    /// The results are tested after 3, 5, 8 and 12 seeds (or up to --seeds), and the study ends at the first of these looks
+    /// that decides it. All looks together make a false claim no more often than a single one would.
     #[arg(long, value_name = "WHEN", value_parser = ["decided"])]
     until: Option<String>,
     /// Training steps of every task; `auto`: until it has converged
     ///
-    /// A training has converged when its loss on held-out training examples no longer falls. With `auto`, one that has not
-    /// is run again from its start with twice the steps, from the task's own number up to four times as many; the steps
-    /// that are enough are then run on all examples. `auto:6000` sets the limit, and `auto:500..6000` the first number too.
+    /// A training has converged when its loss on held-out training examples no longer falls. `auto` begins with the task's
+    /// own number of steps and doubles it, each time from the start of the training, until the training converges or four
+    /// times that number is reached; then it trains on all examples with the steps it found. `auto:6000` sets the limit,
+    /// `auto:500..6000` also the first number.
     /// [default: each task's own]
     #[arg(long, value_name = "N or auto")]
     steps: Option<StepCount>,
-    /// Choose the learning rate of every scheme for each task among N
+    /// For each scheme and task, choose the learning rate among N
     ///
-    /// Before the study, N rates around the recipe's are tried for each, each twice the one before, at seed 101. Where the lowest or the
-    /// highest is best, up to two beyond it are tried. Then the two best are trained again at seeds 102 and 103. All are tested
-    /// on held-out training examples.
+    /// Before the study, N rates around --lr, each twice the one before, are trained at seed 101 for each scheme and task. If
+    /// the lowest or the highest is best, up to two rates beyond it are tried. Then the two best are trained again at seeds
+    /// 102 and 103. Rates are compared by the loss on held-out training examples.
     #[arg(long, value_name = "N")]
     tune: Option<usize>,
     /// A time that the study may take, such as 30m
@@ -122,7 +124,7 @@ pub struct CompareArgs {
         hide_short_help = true
     )]
     test_scalings: Option<Vec<String>>,
-    /// Folder for the results; a study in it goes on
+    /// Folder for results; a study in it is continued
     ///
     /// It goes on where it stopped. Schemes, tasks, seeds and steps that the study in the folder does not have are added to
     /// it, and what it has is kept.
@@ -293,7 +295,9 @@ impl CompareArgs {
         let started = Instant::now();
         let Some(costs) = TrialTimes::measure(&spec.trials(tasks)?, tasks, crew)? else {
             return Err(LabError::Trial(
-                "what a trial costs cannot be told: a short trial failed".into(),
+                "the time of a trial cannot be measured: a short test run failed; run without --budget, with --seeds and --steps, \
+                 to see why"
+                    .into(),
             ));
         };
         let left = Budget {

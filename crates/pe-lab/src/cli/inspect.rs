@@ -19,7 +19,7 @@ pub(super) struct InspectArgs {
     config: PathBuf,
     /// A safetensors file with the model's weights
     ///
-    /// Their names and shapes may tell the layout of its heads; only its header is read.
+    /// The names and shapes of its tensors may tell which columns of a head make a pair; only the header of the file is read.
     #[arg(long, value_name = "FILE.safetensors")]
     weights: Option<PathBuf>,
     /// Read the file as one of this model type

@@ -102,9 +102,9 @@ enum Command {
     Hyperqueue(array::ArrayArgs),
     /// Predict labels, answers or numbers with the best model of a study of your own data
     ///
-    /// Prints CSV: the number of the row or the name of the image, its label, and the probability that the model gives
-    /// to it; of a forecast the number of the row and its value, which is predicted from the rows before it, the row after
-    /// the last of the file included. The model is the one in winner.json of the study's folder.
+    /// Prints CSV, a line for each row, series or file: its number or name, and then the predicted label and its
+    /// probability, or the predicted number or answer. A forecast has a line for each row that has enough rows before it, and
+    /// one for the row after the last. The model is the one in winner.json of the study's folder.
     Predict(predict::PredictArgs),
     /// Draw the sinusoidal encoding, rotary positions or ALiBi, as SVG, PNG or PDF
     Plot(plot::PlotArgs),
@@ -153,10 +153,10 @@ enum Command {
 const SETTINGS: &str = "
 Settings can stand behind a name, such as \"rotary(base=500000, share=0.25)\" (in a shell, between quotes):
   base=B           the base of the wavelengths, of sinusoidal and rotary schemes, xpos, pope and fox_rotary
-  share=S          the share of the columns of a head that are rotated, of rotary schemes on a line
-  scaling=NAME     a scaling of RoPE in training and test, of rotary schemes on a line: linear, ntk, dynamic, yarn or llama3
-  factor=F         with scaling: how far it stretches [default: the longest test in lengths of the training]
-  original=N       with scaling: the tokens that it calls the original length [default: those of the training]
+  share=S          the share of the columns of a head that are rotated, of rotary and randomized_rotary
+  scaling=NAME     a scaling of RoPE in training and test, of rotary and randomized_rotary: linear, ntk, dynamic, yarn or llama3
+  factor=F         with scaling: how far it stretches [default: longest test length / training length; 1 for dynamic]
+  original=N       with scaling dynamic, yarn or llama3: the length it takes as the original one [default: the training length]
   nope_every=N     every N-th layer has no positions, of schemes that act in the layers
   window=W         layers attend to tokens fewer than W places away, of every scheme
   global_every=N   with window: every N-th layer attends to all tokens";
@@ -281,7 +281,7 @@ fn list_schemes() {
     };
     let of_times: Vec<&str> = Scheme::names().filter(takes_times).collect();
     print_line(&format!(
-        "\nPositions may be real numbers, such as times, of {}; the others get 0, 1, 2, …",
+        "\nSchemes that take real positions, such as times: {}; the others get 0, 1, 2, …",
         of_times.join(", ")
     ));
     print_line(SETTINGS);

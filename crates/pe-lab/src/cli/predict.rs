@@ -25,8 +25,8 @@ pub(super) struct PredictArgs {
     /// What to predict: rows, a text, an image, a folder of texts or images, or a series
     ///
     /// Rows are in a file like the one that the study was made with, and a series in a table with its columns. No labels are
-    /// needed; where there are some, the share of right predictions is said. A row has at most as many tokens as the longest of the
-    /// study, for which the model was made.
+    /// needed; if there are some, the program says how many predictions agree with them, or how far predicted numbers are off
+    /// on average. A row may have at most as many tokens as the longest row of the study.
     #[arg(value_name = "PATH")]
     file: PathBuf,
     /// The study's folder

@@ -53,7 +53,7 @@ pub(super) struct ForPaper {
     paper: bool,
     /// Leave out the titles of the pictures
     ///
-    /// As files and for a paper, where a caption takes their place.
+    /// In the picture files and in paper/, where a caption takes their place; the page keeps its titles.
     #[arg(long)]
     no_titles: bool,
 }
@@ -75,7 +75,7 @@ impl ForPaper {
 pub(super) struct ReportArgs {
     /// The study's folder, or several, to be put beside each other
     ///
-    /// Several studies take --out.
+    /// With several studies, name the folder for their joint report with --out.
     #[arg(value_name = "FOLDER", default_value = StudyFolder::DEFAULT)]
     folders: Vec<PathBuf>,
     /// Write the report to another folder, and leave the study as it is

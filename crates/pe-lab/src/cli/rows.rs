@@ -12,15 +12,16 @@ use crate::names::did_you_mean;
 pub(super) struct Rows {
     #[command(flatten)]
     reading: Reading,
-    /// What a token is: a cell of a table, a word, a character, or a number that the model reads as a number [default: of
-    /// several columns numbers if all their cells are and not all are whole, else cells; words if there is one column]; of a plain text, a character or a byte [default: characters]; of a
-    /// .bin of token ids, a number of two bytes (u16) or four (u32). The tokenizer.json of a model from Hugging
-    /// Face makes tokens of a plain text, in a build with `--features tokenizers`. [possible values: cells, words, characters, bytes, u16, u32, numbers, FILE]
+    /// What a token is. Rows: cells, words, characters, or numbers, which the model reads as numbers [default: words if
+    /// there is one column; of several columns numbers if all cells are numbers and not all are whole, else cells]. Plain
+    /// text: characters [default], bytes, or FILE, the tokenizer.json of a model from Hugging Face (in a build with
+    /// `--features tokenizers`). A .bin of token ids: u16 or u32, ids of two or four bytes. [possible values: cells, words, characters, bytes, u16, u32, numbers, FILE]
     // In the help it stands behind --group.
     #[arg(long, display_order = 63, value_name = "KIND or FILE", value_parser = kind_or_file, hide_short_help = true)]
     tokens: Option<Tokens>,
-    /// A table of two columns, an id and its class, separated by a comma or a tab, for FASTA, FASTQ and --id: rows have an id
-    /// there and no class. A first row whose id no row has is a header
+    /// A table of two columns, id and class, separated by a comma or a tab: the classes of FASTA and FASTQ records, or of
+    /// the series of --id, if the data file has ids and no classes. If no row has the id on its first line, that line is a
+    /// header
     // In the help it stands behind --target.
     #[arg(
         long,
@@ -30,7 +31,8 @@ pub(super) struct Rows {
         hide_short_help = true
     )]
     labels: Option<PathBuf>,
-    /// A file of rows to test on [default: X_TEST if the file is X_TRAIN, and lies beside it]. Without it a fifth of the rows of --data is held out
+    /// A file of rows to test on [default: for a file NAME_TRAIN, the file NAME_TEST beside it, if there is one]. Without a
+    /// test file a fifth of the rows of --data is held out
     #[arg(
         long,
         value_name = "FILE",

@@ -125,7 +125,8 @@ fn describe_answers(
     };
     let unknown = tested(split).filter(is_unknown).count();
     let mut lines = vec![format!(
-        "{} different answers of up to {}; a decoder writes them, and one is right if all of it is, with its end",
+        "{} different answers of up to {}; a decoder writes them, and an answer is right only if every token is right and it \
+         ends there",
         grouped(answers.len()),
         quote::counted(longest, "token")
     )];
@@ -260,30 +261,41 @@ fn warnings(data: &Rows, split: &Split, target: Option<&Target>) -> Vec<String> 
     if tested < FEW {
         lines.push(match target {
             None => format!(
-                "few rows: one of the {tested} held-out rows is {:.0} % of the score inside, at every seed",
+                "few rows: each of the {tested} held-out rows is {:.0} % of the score at the training lengths, and all seeds are \
+                 tested on the same ones",
                 100.0 / tested as f64
             ),
-            Some(_) => format!("few rows: {tested} held-out rows make the score inside, at every seed"),
+            Some(_) => format!(
+                "few rows: only {tested} held-out rows make the score at the training lengths, the same at every seed"
+            ),
         });
     }
     if target.is_none() && tested - most < FEW / 5 {
+        let others = tested - most;
+        let (do_not, each) = match others {
+            1 => ("does not", "it"),
+            _ => ("do not", "each of these"),
+        };
         lines.push(format!(
-            "few rows: {} of the {} held-out rows have another {} than most; one of them is {:.0} % \
-             of the normalized score inside, at every seed",
-            tested - most,
+            "few rows: only {others} of the {} held-out rows {do_not} have the most frequent {}; {each} is {:.0} % of the \
+             normalized score at the training lengths",
             grouped(tested),
             noun(data),
-            100.0 / (tested - most) as f64
+            100.0 / others as f64
         ));
     }
     let (shortest, _) = split.train_lengths;
     let is_shorter = |row: &&usize| data.rows[**row].tokens.len() < shortest;
     let shorter = tested_inside(split).filter(is_shorter).count();
     if shorter > 0 {
+        let (are, they_count) = match shorter {
+            1 => ("is", "it counts"),
+            _ => ("are", "they count"),
+        };
         lines.push(format!(
-            "shorter than any to train on, which begin at {}: {} of the test file, which count as inside the training lengths",
-            quote::counted(shortest, "token"),
-            quote::counted(shorter, "row")
+            "{} of the test file {are} shorter than the shortest row to train on ({}); {they_count} as inside the training lengths",
+            quote::counted(shorter, "row"),
+            quote::counted(shortest, "token")
         ));
     }
     let words = [

@@ -119,6 +119,8 @@ fn names<'a>(keys: impl IntoIterator<Item = &'a String>) -> String {
 /// What is to be said of lists that hold numbers in quotation marks.
 const QUOTED: &str =
     "numbers in quotation marks are read as symbols (--tokens numbers reads numbers)";
+/// What is to be said of a token that is `null`, where tokens may be numbers.
+const NULL: &str = "; if tokens are numbers and null is a missing one, say --tokens numbers";
 const EXAMPLE: &str = r#"{"label": "x", "tokens": ["a", "b"]}"#;
 const EXAMPLE_OF_ANSWERS: &str = r#"{"prompt": "2 + 3", "answer": "5"}"#;
 const EXAMPLE_OF_SERIES: &str = r#"{"date": "2024-05-17", "sales": 12.5}"#;
@@ -249,6 +251,8 @@ struct Keys<'a> {
     what: &'static str,
     /// What a line looks like.
     example: &'static str,
+    /// What is said of a token that is `null`.
+    null: &'static str,
 }
 
 impl<'a> Keys<'a> {
@@ -268,6 +272,10 @@ impl<'a> Keys<'a> {
             example: match reading.is_answer() {
                 true => EXAMPLE_OF_ANSWERS,
                 false => EXAMPLE,
+            },
+            null: match reading.is_answer() {
+                true => "",
+                false => NULL,
             },
         };
         match keys.group {
@@ -343,9 +351,9 @@ impl<'a> Keys<'a> {
             });
         null.map(|(key, number)| {
             format!(
-                "token {number} of {} is null, expected a token: a string or a number (where all tokens of all lines are \
-                 numbers, null is one that is missing)",
-                shorten(key)
+                "token {number} of {} is null, expected a token: a string or a number{}",
+                shorten(key),
+                self.null
             )
         })
     }

@@ -113,9 +113,12 @@ pub(super) fn of_file(
         (false, Some(known)) => (known, None),
         (false, None) => {
             let (id, at) = largest(&tokens, count.is_some())?;
-            let (id_shown, at) = (grouped(id), grouped(at));
-            let note =
-                format!("vocabulary: the largest id, {id_shown} (token {at} of the file), and one");
+            let note = format!(
+                "vocabulary: {}, one more than the largest id, {} (token {} of the file)",
+                grouped(id + 1),
+                grouped(id),
+                grouped(at)
+            );
             (id + 1, Some(note))
         }
     };

@@ -161,9 +161,9 @@ pub struct Reading {
     #[serde(skip_serializing_if = "is_false")]
     #[arg(long, hide_short_help = true)]
     pub no_beyond: bool,
-    /// What to predict: in a plain text the next token or masked characters [default: next]; of rows the class of a label, the
-    /// number that a label is, or an answer that is written, which is what --causal says [default: number if all labels are
-    /// numbers and not all are whole, else class]
+    /// What to predict. Plain text: the next token, or masked characters [default: next]. Rows: the label as a class, the
+    /// label as a number, or an answer that a decoder writes, as with --causal [default: number if all labels are numbers and
+    /// not all are whole, else class]
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "WHAT", value_parser = one_of(Objective::ALL), hide_short_help = true)]
     pub objective: Option<Objective>,
@@ -173,8 +173,8 @@ pub struct Reading {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub train_length: Option<usize>,
-    /// Series: the column to predict. Of numbers, it is the next one; of words, the class of each row. The rows
-    /// are in the order of time
+    /// Series: the column to predict. A column of numbers is forecast, one row ahead; of a column of words, the class of
+    /// each row is predicted. Rows have to be in the order of time
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "COLUMN", hide_short_help = true)]
     pub target: Option<String>,
@@ -197,8 +197,8 @@ pub struct Reading {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "COLUMN", hide_short_help = true)]
     pub time: Option<String>,
-    /// Images: bring all of them to N × N pixels [default: the commonest size, at most 64 pixels along its
-    /// longer side, and the nearest that patches divide]
+    /// Images: bring all of them to N × N pixels [default: the most common size, reduced to at most 64 pixels along its
+    /// longer side and rounded to a multiple of --patch]
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub size: Option<usize>,

@@ -186,17 +186,28 @@ impl Split {
             0 => Err("no row of the test file is longer than those in training".to_string()),
             count if count < MIN_TESTED || has_one_label(rows, &beyond) => {
                 inside.append(&mut beyond);
+                let why = match count < MIN_TESTED {
+                    true => "too few for a test",
+                    false => "all of one label",
+                };
                 Err(format!(
-                    "longer than those in training: {} of the test file, too few or of one label; they count as inside",
-                    counted(count, "row")
+                    "the test file has {} longer than any in training, {why}; {} as inside",
+                    counted(count, "row"),
+                    match count {
+                        1 => "it counts",
+                        _ => "they count",
+                    }
                 ))
             }
             _ => Ok(beyond),
         };
         if has_one_label(rows, &inside) {
             return Err(Problem::Test(format!(
-                "as long as those in training: {} of the test file, and a score needs rows of two labels",
-                counted(inside.len(), "row")
+                "the test at the training lengths has {}, and a score needs rows of two labels",
+                match inside.len() {
+                    0 => "no rows".to_string(),
+                    count => format!("{} of one label", counted(count, "row")),
+                }
             )));
         }
         let trained: HashSet<_> = (0..first).map(|row| data.sequence(row)).collect();

@@ -67,8 +67,8 @@ fn uneven_times_of_both_forms_are_positions() {
         assert!(data.task().has_times());
         // Steps are 1, or 3 to 4. A series has 3 to 5 of them; in one class those at 0, 2 and 4 are the short ones.
         data.says(&format!(
-            "positions are {name}, from the start of each series, in units of the middle one of their steps in training; \
-             schemes that take whole numbers alone get 0, 1, 2, …"
+            "positions are {name}, from the start of each series, in units of their median step in training; \
+             schemes that take only whole positions get 0, 1, 2, …"
         ));
         data.says("times are numbers; steps of time: 3 (the shortest 1, the longest 4)");
         data.says("lengths 4 to 6 tokens");

@@ -61,7 +61,7 @@ pub(super) fn as_positions(name: &str, counted: &str, clock: Clock, steps: &[f64
     };
     [
         format!(
-            "positions are {name}, {counted}; schemes that take whole numbers alone get 0, 1, 2, …"
+            "positions are {name}, {counted}; schemes that take only whole positions get 0, 1, 2, …"
         ),
         format!("times are {clock}; steps of time: {steps}"),
     ]
@@ -152,7 +152,7 @@ impl Times {
     pub fn describe(&self) -> [String; 2] {
         as_positions(
             &self.named,
-            "from the start of each series, in units of the middle one of their steps in training",
+            "from the start of each series, in units of their median step in training",
             self.clock,
             &steps_of(self.rows()),
         )
@@ -228,7 +228,7 @@ impl Unit {
         match times.rows().position(is_too_far) {
             None => Ok(()),
             Some(row) => Err(Problem::Other(format!(
-                "series {}: {} span {}, too much for positions in units of {}, the middle one of the steps in training: they end at \
+                "series {}: {} span {}; in units of {}, the median step in training, that is past the last position, \
                  {MAX_POSITION}",
                 grouped(row + 1),
                 times.named,
@@ -285,8 +285,8 @@ mod tests {
         assert_eq!(
             times.describe(),
             [
-                "positions are the times of `day`, from the start of each series, in units of the middle one of their steps in \
-                 training; schemes that take whole numbers alone get 0, 1, 2, …",
+                "positions are the times of `day`, from the start of each series, in units of their median step in training; \
+                 schemes that take only whole positions get 0, 1, 2, …",
                 "times are numbers; steps of time: 4 (the shortest 1, the longest 100)"
             ]
         );

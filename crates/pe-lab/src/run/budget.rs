@@ -149,9 +149,7 @@ impl Budget {
             for count in (2..spec.schemes.len()).rev() {
                 if time_of(seeds, *share, count)?.1 <= self.left() {
                     let names = spec.schemes[..count].join(",");
-                    fewer = format!(
-                        ", and so much of {names} alone fits into this one: --schemes \"{names}\""
-                    );
+                    fewer = format!(", or fewer schemes: --schemes \"{names}\"");
                     break;
                 }
             }
@@ -163,8 +161,8 @@ impl Budget {
     /// seconds.
     fn too_small(&self, (seeds, share, seconds): (usize, f64, f64), fewer: &str) -> LabError {
         LabError::Usage(format!(
-            "the budget is too small: {} of it are left, and the least that says anything, {} and {:.0} % of the steps, takes \
-             about {}; --budget {} has time for it{fewer}",
+            "the budget is too small: after the measurement it has {} left, and the smallest useful study, with {} and {:.0} % \
+             of the steps, takes about {}; say --budget {}{fewer}",
             in_words(self.left().max(0.0)),
             counted(seeds, "seed"),
             share * 100.0,
@@ -300,10 +298,10 @@ mod tests {
             fitting.unwrap_err().to_string()
         };
         let message = said(13.0);
-        message.says("takes about 18 seconds; --budget 20s has time for it, and so much of");
-        let end = "none,rotary alone fits into this one: --schemes \"none,rotary\"";
+        message.says("after the measurement it has 13 seconds left … takes about 18 seconds");
+        let end = "; say --budget 20s, or fewer schemes: --schemes \"none,rotary\"";
         assert!(message.ends_with(end), "{message}");
-        assert!(said(10.0).ends_with("--budget 20s has time for it"));
+        assert!(said(10.0).ends_with("; say --budget 20s"));
         let spent = Budget {
             seconds: 1.0,
             spent: 90.0,

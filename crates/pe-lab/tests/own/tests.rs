@@ -235,7 +235,7 @@ fn a_decoder_has_gates_and_wider_queries() {
     costs.says("decode_ms");
     // Gates look back, so a task that looks both ways has no use for them.
     let study = "compare --schemes own_fox --tasks copy --out t";
-    failed(ran(at, study), 2).says("the scheme own_fox: a forget gate looks back");
+    failed(ran(at, study), 2).says("the scheme own_fox: a forget gate looks back only");
     // With the answer written, it is a decoder's too.
     let (stdout, _) = small(at, &format!("{study} --causal --seeds 1, --steps 3"));
     stdout.says("exact match");

@@ -107,7 +107,7 @@ fn what_no_decoder_can_have_is_refused_before_anything_runs() {
         --tasks digits_32                                 | digits_32 cannot be a decoder's task: it is about images
         --tasks sort                                      | no task `sort`
         --tasks sort(causal)                              | no task `sort`
-        --tasks reverse --schemes rotary(scaling=dynamic) | turns every key anew
+        --tasks reverse --schemes rotary(scaling=dynamic) | turns all keys anew
         --data table.csv --target sales                   | --causal
         --data novel.txt --objective masked               | predicted from both sides
         --data images                                     | --causal is not about images

@@ -103,8 +103,8 @@ fn times_of_whole_series_are_seen_by_schemes_that_take_real_times() {
                  --schemes none,learned,sinusoidal,rotary --seeds 1 --steps 200 --warmup 20 --lr 0.005 --d-model 16 --heads 2 \
                  --layers 1 --d-ff 32 --batch-size 32 --out study";
     let (_, said) = good(folder.path(), flags);
-    let line = "positions are the times of `day`, from the start of each series, in units of the middle one of their steps in \
-                training; schemes that take whole numbers alone get 0, 1, 2, …";
+    let line = "positions are the times of `day`, from the start of each series, in units of their median step in training; \
+                schemes that take only whole positions get 0, 1, 2, …";
     said.says(line);
     let study = folder.path().join("study");
     let of = |scheme: &str| -> f64 {

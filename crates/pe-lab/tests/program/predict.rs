@@ -231,7 +231,7 @@ fn images_are_predicted_as_they_were_tested() {
     assert_eq!(said_of, expected);
     said.says_all(&[
         "2 of 3 images brought to the 12 × 12 pixels of the training",
-        "was cut off 1 of them",
+        "1 of them had another aspect ratio and was cropped",
         "hidden files and studies, which are not read: 1",
     ]);
     // A single file.

@@ -63,8 +63,8 @@ fn every_scheme_is_tuned_with_the_same_rates_and_the_report_says_so() {
     let (folder, out) = temporary("study");
     let (stdout, stderr) = good(&tiny("--schemes none --tune 2 --details"), &out);
     stderr.says_all(&[
-        "before it 2 trainings to choose",
-        "among 0.00075, 0.0015, then at most 2 of rates beyond them and 4 of the two best",
+        "before these trials, 2 trainings to choose",
+        "among 0.00075, 0.0015; then at most 2 with rates beyond these, and 4 of the two best",
         "learning rate of none on digits: 0.00",
     ]);
     stdout.says("was chosen for each task among 2");

@@ -76,7 +76,7 @@ fn forget_gates_are_for_decoders() {
     };
     let fox = || names(&["fox", "fox_rotary(base=500)"]).unwrap();
     let refused = with(fox(), false).unwrap_err();
-    refused.says("the scheme fox: a forget gate looks back … --causal");
+    refused.says("the scheme fox: a forget gate looks back only … --causal");
     let schemes = |of: Names, causal| with(of, causal).unwrap().0.schemes;
     assert_eq!(schemes(fox(), true), ["fox", "fox_rotary(base=500)"]);
     let all = |causal| schemes(Names::All(crate::ask::plan::All::All), causal);

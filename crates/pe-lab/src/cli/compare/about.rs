@@ -57,8 +57,8 @@ impl About<'_> {
         } = self.tuning;
         if let (Some(tune), false) = (&spec.tune, next.is_empty()) {
             lines.push(format!(
-                "before it {} to choose the learning rates of the schemes among {}, then at most {} of rates beyond them and {} of \
-                 the two best at other seeds",
+                "before these trials, {} to choose learning rates among {}; then at most {} with rates beyond these, and {} of the \
+                 two best rates at other seeds",
                 counted(next.len(), "training"),
                 rates_in_words(&tune.rates),
                 beyond.iter().map(Vec::len).sum::<usize>(),
@@ -82,7 +82,8 @@ impl About<'_> {
             None if self.waiting + self.tuning.next.len() == 0 => {
                 "nothing is left to run".to_string()
             }
-            None => "how long it takes cannot be told: a short trial failed".to_string(),
+            None => "how long it takes cannot be measured: a short test run failed; the study itself will show why"
+                .to_string(),
         }
     }
 }

@@ -321,8 +321,9 @@ fn facts(
         match cut {
             0 => String::new(),
             cut => format!(
-                "; what sticks out of this shape on two sides is cut off {} of them",
-                grouped(cut)
+                "; {} of them had another aspect ratio and {} cropped evenly on two sides",
+                grouped(cut),
+                if cut == 1 { "is" } else { "are" }
             ),
         }
     )];
@@ -380,7 +381,8 @@ fn describe(contents: &Contents) -> Vec<String> {
     let tested = contents.test.len();
     if tested < FEW {
         lines.push(format!(
-            "few images: one of the {tested} tested is {:.0} % of the score, at every seed",
+            "few images: each of the {tested} tested is {:.0} % of the score, and all seeds are tested on the same \
+             ones",
             100.0 / tested as f64
         ));
     }

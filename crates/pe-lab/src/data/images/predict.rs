@@ -71,8 +71,9 @@ fn off(cut: usize) -> String {
     match cut {
         0 => String::new(),
         cut => format!(
-            "; what sticks out of this shape on two sides was cut off {} of them",
-            grouped(cut)
+            "; {} of them had another aspect ratio and {} cropped evenly on two sides",
+            grouped(cut),
+            if cut == 1 { "was" } else { "were" }
         ),
     }
 }

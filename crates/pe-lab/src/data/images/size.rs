@@ -69,8 +69,8 @@ impl Sizes {
         let [rows, columns] = sizes.patches();
         match rows.saturating_mul(columns) {
             0..=1 => wrong(format!(
-                "images of {} pixels in patches of {patch} × {patch} have one patch, and positions tell \
-                 several apart; say a smaller --patch, or a larger --size",
+                "images of {} pixels in patches of {patch} × {patch} have one patch, and a study of \
+                 positions needs several; say a smaller --patch, or a larger --size",
                 by(sizes.image)
             )),
             2..=MAX_PATCHES => Ok(sizes),

@@ -175,8 +175,9 @@ fn describe(table: &Table, how: &How, to_train: usize, window: usize) -> Vec<Str
             first_of(named, NAMED)
         ),
         match table.is_forecast() {
-            true => "the target is read and predicted as its difference from the last value of the window, \
-                     in units of such differences in training; other columns are standardized as in training"
+            true => "the target is read as its difference from the last value of the window, and the next difference is \
+                     predicted, both divided by the root mean square of such differences in training; other columns are \
+                     standardized with their mean and deviation in training"
                 .into(),
             false => "columns are standardized with the mean and the deviation of the training".into(),
         },
@@ -190,7 +191,7 @@ fn describe(table: &Table, how: &How, to_train: usize, window: usize) -> Vec<Str
     if let (Some(time), Some(clock)) = (&table.time, how.clock) {
         lines.extend(as_positions(
             &format!("the times of {}", column_called(time)),
-            "in units of the middle one of its steps",
+            "in units of their median step",
             clock,
             &steps_of(table.times.as_deref().into_iter()),
         ));

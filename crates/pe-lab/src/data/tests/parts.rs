@@ -152,7 +152,7 @@ fn a_test_file_is_tested_and_all_rows_of_the_other_are_trained_on() {
     // The shortest rows are in the test file. They count as inside, though no row to train on is as short.
     assert_eq!(task.train_lengths(), 3..=22);
     assert_eq!([2, 31].map(|length| task.is_inside(length)), [true, false]);
-    data.says("shorter than any to train on, which begin at 3 tokens: 25 rows of the test file");
+    data.says("25 rows of the test file are shorter than the shortest row to train on (3 tokens); they count as inside");
     assert_eq!(task.test_lengths(), [2, 31]);
     assert_eq!((task.test_set(2).len(), task.test_set(31).len()), (25, 30));
     assert_eq!(data.spec().test.as_ref().unwrap().file, "b.tsv");
@@ -161,14 +161,17 @@ fn a_test_file_is_tested_and_all_rows_of_the_other_are_trained_on() {
     let data = of(&format!("{some}y\t{long}\nx\tw0 w0 w0\n")).unwrap();
     assert_eq!(data.task().train_lengths(), 3..=22);
     assert!(data.task().is_inside(30));
-    data.says("longer than those in training: 1 row of the test file … whose sequence is also in training: 1;");
+    data.says("the test file has 1 row longer than any in training, too few for a test; it counts as inside … whose sequence is also in training: 1;");
     let unknown = lines(25, &|i| format!("q{} r{}", i % 9, i % 4));
     for (rows, said) in [
         (
             "x\tw1 w2\nz\tw1 w2\n",
             "the label `z` of row 2 is only in the test file",
         ),
-        ("x\tw1 w2\nx\tw3 w2\n", "a score needs rows of two labels"),
+        (
+            "x\tw1 w2\nx\tw3 w2\n",
+            "has 2 rows of one label, and a score needs rows of two",
+        ),
         ("x\t\n", "1 bad line"),
         ("", "has no row of data"),
         (&unknown, ": 100 % of the tokens of the test"),

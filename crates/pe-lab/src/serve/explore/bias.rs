@@ -70,7 +70,7 @@ pub static FIRE: [Control; 7] = [
     Control::real("c", "c: the scale of distances", (0.001, 10.0), 0.1),
     Control::real(
         "threshold",
-        "L: positions below it count as it",
+        "L: positions below L count as L",
         (1.0, 1e6),
         512.0,
     ),
@@ -171,7 +171,7 @@ pub fn bias(device: &Device) -> Result<T5RelativeBias, PositionError> {{
 }
 
 const BEFORE_TRAINING: &str =
-    "What training learns is replaced by random numbers, as before a training.";
+    "The numbers that training would learn are random here, as before a training.";
 
 pub fn kerple(values: &Values) -> Result<Numbers, Refusal> {
     let shape = match values.word("shape") {

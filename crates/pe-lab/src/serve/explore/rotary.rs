@@ -183,9 +183,9 @@ pub fn numbers(values: &Values) -> Result<Numbers, Refusal> {
 fn about_longrope(values: &Values, length: usize) -> String {
     let original = values.whole("original");
     format!(
-        "A search finds a factor for every frequency; here those for long inputs go from 1 for the fastest to {} \
-         for the slowest, by equal ratios, and those for inputs up to {original} are 1. The last position is {}, so \
-         the {} ones are used.",
+        "LongRoPE searches a factor for each frequency. Here, for inputs longer than {original}, they go from 1 (fastest) to \
+         {} (slowest) by equal ratios; for other inputs all are 1. The last position is {}, so those for {} inputs are \
+         used.",
         shown(values.real("factor")),
         length - 1,
         if length > original { "long" } else { "short" },

@@ -72,7 +72,7 @@ fn a_folder_of_classes_is_a_task() {
         "32 images to train on, 8 to test on: a fifth of each class",
         "12 × 12 (36 patches), 24 × 24 (144 patches), 32 × 32 (256 patches)",
         "floor, the share of the most frequent class in the test: 0.500",
-        "few images: one of the 8 tested is 12 % of the score",
+        "few images: each of the 8 tested is 12 % of the score",
     ]);
     // The same test at every resolution.
     let classes = |length| -> Vec<usize> {
@@ -98,7 +98,7 @@ fn odd_sizes_are_brought_to_one_and_nothing_is_stretched() {
     // 22 pixels in patches of 3 are the nearest to eight a side.
     tells(&data).says_all(&[
         "15 × 21 pixels (--size); 25 files had another size",
-        "cut off 25 of them",
+        "25 of them had another aspect ratio and are cropped",
         "5 × 7 of them in an image",
     ]);
     assert_eq!(data.task().test_lengths(), [20, 35, 88, 140]);
@@ -206,9 +206,9 @@ fn a_study_of_images_from_end_to_end() {
     );
     said.says_all(&[
         "12 × 12 pixels (--size), as all files have",
-        "at other resolutions have their rows interpolated as an image (bicubic, as ViT does): learned",
+        "at other resolutions these have their rows interpolated as an image (bicubic, as ViT does): learned",
         "interpolated coordinates: the same place keeps its position: sinusoidal_2d, rotary_2d",
-        "at other resolutions have no positions: none",
+        "at other resolutions these have no positions: none",
     ]);
     let plan = fs::read_to_string(out.join("study.toml")).unwrap();
     assert!(plan.contains("data = \"data/bars.images\""), "{plan}");
