@@ -132,7 +132,10 @@ fn the_numbers_are_those_of_the_library() {
             }
             let used = if is_long { "long" } else { "short" };
             let facts = said["facts"].to_string();
-            assert!(facts.contains(&format!("the {used} ones")), "{facts}");
+            assert!(
+                facts.contains(&format!("those for {used} inputs are")),
+                "{facts}"
+            );
         }
 
         // xPos: every pair has the factor ζ^((query − key)/scale_base).

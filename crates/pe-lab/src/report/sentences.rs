@@ -190,7 +190,7 @@ pub fn because(why: &Reason) -> String {
             range(low, high)
         ),
         Reason::ManyPairs(pairs) => {
-            format!("among {pairs} compared pairs, a difference this large may be chance")
+            format!("among {pairs} compared pairs a difference this large may be chance")
         }
     }
 }
