@@ -212,7 +212,7 @@ fn percent(share: f64) -> String {
 /// The name of a scheme in plain words, where there are such words for it.
 fn plain(scheme: &str) -> String {
     match scheme {
-        "sinusoidal" => "fixed (`sinusoidal`)".into(),
+        "sinusoidal" => "`sinusoidal` (fixed)".into(),
         of if is_control(of) => spoken(of),
         of => of.to_string(),
     }
