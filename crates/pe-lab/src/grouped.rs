@@ -18,6 +18,11 @@ pub fn counted(n: usize, noun: &str) -> String {
     format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
 }
 
+/// The word that agrees with a number: `one` with 1, `more` with any other.
+pub fn agreeing<'a>(n: usize, one: &'a str, more: &'a str) -> &'a str {
+    if n == 1 { one } else { more }
+}
+
 /// The first names of a list, and how many more there are: `a, b and 3 more`.
 pub fn first_of(names: impl ExactSizeIterator<Item = String>, most: usize) -> String {
     let more = names.len().saturating_sub(most);

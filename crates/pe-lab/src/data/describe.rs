@@ -9,7 +9,7 @@ use super::reading::TokenKind;
 use super::rows::{Rows, shown};
 use super::split::{Bin, Split};
 use super::target::Target;
-use crate::grouped::first_of;
+use crate::grouped::{agreeing, first_of};
 use crate::task::floor::{most_frequent, most_frequent_share};
 use crate::task::rounded;
 
@@ -272,10 +272,8 @@ fn warnings(data: &Rows, split: &Split, target: Option<&Target>) -> Vec<String> 
     }
     if target.is_none() && tested - most < FEW / 5 {
         let others = tested - most;
-        let (do_not, each) = match others {
-            1 => ("does not", "it"),
-            _ => ("do not", "each of these"),
-        };
+        let do_not = agreeing(others, "does not", "do not");
+        let each = agreeing(others, "it", "each of these");
         lines.push(format!(
             "few rows: only {others} of the {} held-out rows {do_not} have the most frequent {}; {each} is {:.0} % of the \
              normalized score at the training lengths",
@@ -288,10 +286,8 @@ fn warnings(data: &Rows, split: &Split, target: Option<&Target>) -> Vec<String> 
     let is_shorter = |row: &&usize| data.rows[**row].tokens.len() < shortest;
     let shorter = tested_inside(split).filter(is_shorter).count();
     if shorter > 0 {
-        let (are, they_count) = match shorter {
-            1 => ("is", "it counts"),
-            _ => ("are", "they count"),
-        };
+        let are = agreeing(shorter, "is", "are");
+        let they_count = agreeing(shorter, "it counts", "they count");
         lines.push(format!(
             "{} of the test file {are} shorter than the shortest row to train on ({}); {they_count} as inside the training lengths",
             quote::counted(shorter, "row"),

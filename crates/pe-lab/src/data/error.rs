@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::limits::{MAX_BYTES, MAX_CLASSES, MAX_COLUMNS, MAX_ROWS, MIN_ROWS};
 use super::quote::{counted, grouped, shorten};
+use crate::grouped::agreeing;
 
 /// A message lists this many bad rows or classes and counts the rest.
 pub(super) const SHOWN: usize = 5;
@@ -202,7 +203,7 @@ fn bad_lines(count: usize, shown: &[BadLine], can_skip: bool) -> String {
 }
 
 fn how_to_skip(count: usize) -> String {
-    let them = if count == 1 { "it" } else { "them" };
+    let them = agreeing(count, "it", "them");
     format!("\nTo leave {them} out, say --skip-bad {count}")
 }
 

@@ -1,5 +1,6 @@
 //! Numbers and values as a message quotes them.
 
+use crate::grouped::agreeing;
 use crate::task::USUAL_BATCH;
 
 /// A message has this many characters of a value.
@@ -21,7 +22,7 @@ pub(super) fn counted(number: usize, noun: &str) -> String {
 /// How many steps an epoch has, in words.
 pub(super) fn once_through(samples: usize, what: &str) -> String {
     let steps = samples.div_ceil(USUAL_BATCH);
-    let go = if steps == 1 { "goes" } else { "go" };
+    let go = agreeing(steps, "goes", "go");
     let steps = counted(steps, "step");
     format!("in batches of {USUAL_BATCH}, {steps} {go} once through the {what} to train on")
 }

@@ -16,6 +16,7 @@ use super::numbers::finite;
 use super::quote::{counted, grouped, shorten};
 use super::rows::{Rows, has_one_label};
 use super::together::{Together, Unit};
+use crate::grouped::agreeing;
 use crate::rng::{generator, permutation};
 
 /// One row in this many is held out.
@@ -193,10 +194,7 @@ impl Split {
                 Err(format!(
                     "the test file has {} longer than any in training, {why}; {} as inside",
                     counted(count, "row"),
-                    match count {
-                        1 => "it counts",
-                        _ => "they count",
-                    }
+                    agreeing(count, "it counts", "they count")
                 ))
             }
             _ => Ok(beyond),

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::comparison::Part;
 use super::summary::SchemeOverall;
 use super::words::{fixed, spoken};
+use crate::grouped::agreeing;
 use crate::run::{Costs, Machine};
 
 /// Times that differ by less than this share count as equal: measuring them again changes them as much.
@@ -141,7 +142,7 @@ impl CostSummary {
                  no longer.",
                 place(front.part),
                 named.join(", "),
-                if named.len() == 1 { "is" } else { "are" }
+                agreeing(named.len(), "is", "are")
             )
         };
         self.fronts.iter().map(sentence).collect()

@@ -5,6 +5,7 @@ use super::data::Origin;
 use super::summary::{ABOVE_THE_FLOOR, SchemeSummary, Summary, TaskSummary};
 use super::words::{counted, fixed, list, seeds_text, spoken};
 use crate::ask::{ChosenRate, StudySpec, Tuned, rates_in_words};
+use crate::grouped::agreeing;
 use crate::learn::STILL_FALLING;
 
 /// What is to be known before the scores: for how long was trained, and was that enough?
@@ -225,7 +226,7 @@ fn failed(summary: &Summary) -> Option<String> {
 /// The trials without a result.
 fn left_out(summary: &Summary) -> Option<String> {
     let lost: usize = summary.schemes.iter().map(|scheme| scheme.lost).sum();
-    let have = |n: usize| if n == 1 { "has" } else { "have" };
+    let have = |n: usize| agreeing(n, "has", "have");
     let mut parts = Vec::new();
     if summary.not_run > 0 {
         let n = summary.not_run;

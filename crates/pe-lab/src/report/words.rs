@@ -1,5 +1,6 @@
 //! Lists and numbers in sentences.
 
+use crate::grouped::agreeing;
 pub use crate::grouped::{capitalized, counted};
 use crate::stats::Interval;
 
@@ -36,7 +37,7 @@ pub fn range(interval: Interval) -> String {
 /// `seed 3`, or `seeds 1, 2`.
 pub fn seeds_text(seeds: &[u64]) -> String {
     let numbers: Vec<String> = seeds.iter().map(u64::to_string).collect();
-    let noun = if seeds.len() == 1 { "seed" } else { "seeds" };
+    let noun = agreeing(seeds.len(), "seed", "seeds");
     format!("{noun} {}", numbers.join(", "))
 }
 

@@ -39,7 +39,7 @@ use crate::task::floor::most_frequent_share;
 use decode::Header;
 use equal::drawn;
 use pack::{Contents, Pack};
-use size::{Size, Sizes, by};
+use size::{Size, Sizes, by, cropped};
 
 /// The end of the name of the file in which a study keeps images.
 const EXTENSION: &str = "images";
@@ -318,14 +318,7 @@ fn facts(
             0 => ", as all files have".to_string(),
             resized => format!("; {} had another size", counted_of(resized, "file")),
         },
-        match cut {
-            0 => String::new(),
-            cut => format!(
-                "; {} of them had another aspect ratio and {} cropped evenly on two sides",
-                grouped(cut),
-                if cut == 1 { "is" } else { "are" }
-            ),
-        }
+        cropped(cut, ["is", "are"])
     )];
     lines.push(match (contents.coloured, stored_as_colours) {
         (true, _) if coloured == decoded.len() => "colours: three numbers for a pixel".into(),

@@ -7,7 +7,7 @@ use super::super::folders::{self, Bad, inside};
 use super::super::prediction::{ToPredict, Truth};
 use super::super::quote::{counted, grouped};
 use super::decode;
-use super::size::by;
+use super::size::{by, cropped};
 use super::task::Images;
 
 /// What there is to predict in an image file, or in all files of a folder and of the folders inside it. Images are
@@ -48,7 +48,7 @@ pub(in super::super) fn to_predict(task: &Images, path: &Path) -> Result<ToPredi
         notes.push(format!(
             "{} of {all} brought to the {size} pixels of the training{}",
             grouped(resized),
-            off(cut)
+            cropped(cut, ["was", "were"])
         ));
     }
     notes.extend(folders::left_out(hidden, &[]));
@@ -64,18 +64,6 @@ pub(in super::super) fn to_predict(task: &Images, path: &Path) -> Result<ToPredi
         from: None,
         notes,
     })
-}
-
-/// What is said of so many images that were cut.
-fn off(cut: usize) -> String {
-    match cut {
-        0 => String::new(),
-        cut => format!(
-            "; {} of them had another aspect ratio and {} cropped evenly on two sides",
-            grouped(cut),
-            if cut == 1 { "was" } else { "were" }
-        ),
-    }
 }
 
 /// The label of an image: in a folder for each class, the name of its folder.

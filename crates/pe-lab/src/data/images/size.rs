@@ -1,8 +1,10 @@
 //! The size to which all images are brought, the size of a patch, and the other sizes they are tested at.
 
 use super::super::error::Problem;
+use super::super::quote::grouped;
 use super::super::reading::Reading;
 use super::super::together::most_frequent;
+use crate::grouped::agreeing;
 
 /// The patches along the longer side of an image, unless a flag says otherwise. 8 × 8 are 64 tokens, as
 /// in the task digits, and 256 at twice the resolution.
@@ -108,6 +110,18 @@ impl Sizes {
 /// A size in words: height × width.
 pub(super) fn by([height, width]: Size) -> String {
     format!("{height} × {width}")
+}
+
+/// What is said of `cut` images of another aspect ratio, with the verb for one image and for several.
+pub(super) fn cropped(cut: usize, [is, are]: [&str; 2]) -> String {
+    match cut {
+        0 => String::new(),
+        cut => format!(
+            "; {} of them had another aspect ratio and {} cropped evenly on two sides",
+            grouped(cut),
+            agreeing(cut, is, are)
+        ),
+    }
 }
 
 /// A size, scaled down if its longer side is longer than [`LONGEST`].
