@@ -1,5 +1,6 @@
 //! [`SchemeConfig`] for the configurations of `pe-burn`: their settings, and what else the laboratory asks of them.
 
+use burn::module::Initializer;
 use burn::tensor::Device;
 use pe_burn::gates::FoxConfig;
 use pe_burn::{
@@ -25,6 +26,7 @@ impl SchemeConfig for PositionalConfig {
             }
             Self::Sinusoidal(_) | Self::Rotary(_) | Self::XPos(_) | Self::Pope(_) => &["base"],
             Self::Fox(fox) if fox.rotary.is_some() => &["base"],
+            _ if with_init(self, Initializer::Zeros).is_some() => &["init"],
             _ => &[],
         };
         names.iter().map(|name| name.to_string()).collect()
@@ -36,6 +38,7 @@ impl SchemeConfig for PositionalConfig {
             "scaling" => return Err(format!("one of {}", SCALINGS.join(", "))),
             "factor" => return with_scaling_of(self, |scaling| with_factor(scaling, value)),
             "original" => return with_scaling_of(self, |scaling| with_original(scaling, value)),
+            "init" => return started_at(self, value),
             _ => {}
         }
         if !(value.is_finite() && value > 1.0) {
@@ -122,6 +125,35 @@ impl SchemeConfig for PositionalConfig {
             _ => None,
         }
     }
+}
+
+/// A scheme whose table starts at N(0, `deviation`).
+fn started_at(config: &PositionalConfig, deviation: f64) -> Result<PositionalConfig, String> {
+    if !(deviation.is_finite() && deviation >= 0.0) {
+        return Err("a standard deviation, a number from 0 on".into());
+    }
+    let init = Initializer::Normal {
+        mean: 0.0,
+        std: deviation,
+    };
+    with_init(config, init).ok_or_else(|| "of a scheme with a trained table".into())
+}
+
+/// A scheme whose trained table starts at `init`; `None` for a scheme without one.
+fn with_init(config: &PositionalConfig, init: Initializer) -> Option<PositionalConfig> {
+    use PositionalConfig::{Cope, Deberta, Erpe, Inkling, Learned, Shaw, T5, TransformerXl, Tupe};
+    Some(match config.clone() {
+        Learned(table) => Learned(table.with_init(init)),
+        T5(bias) => T5(bias.with_init(init)),
+        Shaw(tables) => Shaw(tables.with_init(init)),
+        TransformerXl(terms) => TransformerXl(terms.with_init(init)),
+        Deberta(tables) => Deberta(tables.with_init(init)),
+        Cope(table) => Cope(table.with_init(init)),
+        Tupe(table) => Tupe(table.with_init(init)),
+        Erpe(table) => Erpe(table.with_init(init)),
+        Inkling(table) => Inkling(table.with_init(init)),
+        _ => return None,
+    })
 }
 
 /// A rotary scheme whose scaling is changed by `with`.

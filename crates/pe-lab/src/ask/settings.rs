@@ -48,6 +48,7 @@ fn about(name: &str, value: Setting<'_>) -> String {
         "factor" => format!("factor {value}"),
         "original" => format!("original length {value}"),
         "base" => format!("base {value} in place of 10000"),
+        "init" => format!("its table starts at N(0, {value})"),
         "share" => format!("{value} of the columns of a head are rotated"),
         "nope_every" => format!("every {} layer has no positions", ordinal(value)),
         "window" => format!("local attention to tokens fewer than {value} places away"),
@@ -250,7 +251,7 @@ pub(super) fn whole_names(parts: Vec<String>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use burn::tensor::Device;
-    use pe_burn::PositionalConfig;
+    use pe_burn::{PositionalConfig, PositionalScheme};
     use pe_burn::scaling::{Dynamic, Linear, Yarn};
 
     use super::super::scaling::{Lengths, SCALINGS};
@@ -286,6 +287,16 @@ mod tests {
             ("pope(base=100)", "pope"),
             ("fox_rotary(base=100)", "fox_rotary"),
             ("randomized_rotary(share=0.5)", "randomized_rotary"),
+            ("learned(init=0.02)", "learned"),
+            ("t5(init=0.125)", "t5"),
+            ("shaw(init=1)", "shaw"),
+            ("transformer_xl(init=1)", "transformer_xl"),
+            ("deberta(init=1)", "deberta"),
+            ("cope(init=1)", "cope"),
+            ("tupe(init=0.02)", "tupe"),
+            ("tupe_r(init=0.02)", "tupe_r"),
+            ("erpe(init=0.02)", "erpe"),
+            ("inkling(init=1)", "inkling"),
         ] {
             let with = scheme(name).unwrap();
             assert_ne!(with.encoding, scheme(other).unwrap().encoding, "{name}");
@@ -294,6 +305,24 @@ mod tests {
         // A setting at the default is another name of the same encoding.
         let same = scheme("rotary(base=10000)").unwrap();
         assert_eq!(same.encoding, scheme("rotary").unwrap().encoding);
+    }
+
+    #[test]
+    fn a_table_starts_with_the_standard_deviation_of_its_name() {
+        for (name, least, most) in [
+            ("t5", 0.8, 1.2),
+            ("t5(init=0.125)", 0.09, 0.16),
+            ("t5(init=0)", 0.0, 0.0),
+        ] {
+            let scheme = scheme(name).unwrap();
+            let config: &PositionalConfig = scheme.encoding.downcast().unwrap();
+            let PositionalScheme::T5(bias) = config.try_init(&Device::flex()).unwrap() else {
+                panic!("{scheme:?}")
+            };
+            let weight = bias.weight.val();
+            let spread = (weight.clone() * weight).mean().sqrt().into_scalar::<f32>();
+            assert!((least..=most).contains(&spread), "{name}: {spread}");
+        }
     }
 
     #[test]
@@ -378,6 +407,9 @@ mod tests {
             rotary(share=0.3)               | is 0.3 … 16 columns … a multiple of 0.125
             rotary(share=1.125)             | at most 1
             rotary(share=0)                 | above 0
+            t5(init=-1)                     | `init` of the scheme t5 is -1 … a standard deviation, a number from 0 on
+            learned(init=inf)               | is inf … a number from 0 on
+            kerple(init=1)                  | kerple has no setting `init`
             alibi(base=5)                   | alibi has no setting `base` … it has: nope_every, window
             rotary_2d(share=0.5)            | rotary_2d has no setting `share`
             sinusoidal(nope_every=2)        | has no setting `nope_every` … base, window

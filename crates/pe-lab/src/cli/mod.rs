@@ -157,6 +157,7 @@ Settings can stand behind a name, such as \"rotary(base=500000, share=0.25)\" (i
   scaling=NAME     a scaling of RoPE in training and test, of rotary and randomized_rotary: linear, ntk, dynamic, yarn or llama3
   factor=F         with scaling: how far it stretches [default: longest test length / training length; 1 for dynamic]
   original=N       with scaling dynamic, yarn or llama3: the length it takes as the original one [default: the training length]
+  init=S           the trained table starts at N(0, S), of learned, t5, shaw, transformer_xl, deberta, cope, tupe, tupe_r, erpe and inkling
   nope_every=N     every N-th layer has no positions, of schemes that act in the layers
   window=W         layers attend to tokens fewer than W places away, of every scheme
   global_every=N   with window: every N-th layer attends to all tokens";
