@@ -12,7 +12,7 @@ mod language;
 
 use burn::tensor::{Device, Distribution, Tensor};
 use language::{Sizes, burns, ours};
-use pe_benches::{Comparison, Peers, Target, cores, json};
+use pe_benches::{Comparison, Peers, Target, cores, join_kernels, json};
 use pe_burn::PositionalConfig;
 
 /// The allocator of the program that trains.
@@ -40,6 +40,7 @@ const CASES: [([usize; 5], usize, Goal); 5] = [
 ];
 
 fn main() {
+    join_kernels();
     let peers = Peers::start();
     let device = Device::flex().autodiff();
     for ([d_model, layers, heads, batch, seq], rounds, goal) in CASES {

@@ -12,7 +12,7 @@ mod language;
 
 use burn::tensor::Device;
 use language::{Sizes, ours};
-use pe_benches::{Comparison, Target, cores};
+use pe_benches::{Comparison, Target, cores, join_kernels};
 use pe_burn::PositionalConfig;
 use pe_burn::content::InklingConfig;
 use pe_burn::gates::FoxConfig;
@@ -31,6 +31,7 @@ const SIZES: [([usize; 5], usize); 4] = [
 ];
 
 fn main() {
+    join_kernels();
     let device = Device::flex().autodiff();
     for ([d_model, layers, heads, batch, seq], rounds) in SIZES {
         for config in schemes([d_model, layers, heads, seq]) {

@@ -10,7 +10,7 @@
 use burn::module::Module;
 use burn::nn::{Embedding, EmbeddingConfig, Linear, LinearConfig};
 use burn::tensor::{Device, Int, Tensor};
-use pe_benches::{Comparison, Peers, Target, cores, json};
+use pe_benches::{Comparison, Peers, Target, cores, join_kernels, json};
 use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions};
 use pe_encoder::{Cache, Encoder, EncoderConfig, Kernels};
 
@@ -35,6 +35,7 @@ const CASES: [(Case, f64); 5] = [
 ];
 
 fn main() {
+    join_kernels();
     let peers = Peers::start();
     for (case, most) in CASES {
         let Case(sizes @ [d_model, layers, _], scheme, batch, cached) = case;

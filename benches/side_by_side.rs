@@ -23,6 +23,18 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// Makes this thread one of rayon's, which run the kernels of Flex, as the README of `pe-encoder` advises.
+///
+/// # Panics
+///
+/// When kernels have run before.
+pub fn join_kernels() {
+    rayon::ThreadPoolBuilder::new()
+        .use_current_thread()
+        .build_global()
+        .expect("the first use of rayon");
+}
+
 /// The time since this was first asked.
 fn wall() -> Duration {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);

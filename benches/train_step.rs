@@ -24,7 +24,7 @@ use burn::nn::transformer::{
 use burn::nn::{Embedding, EmbeddingConfig, LayerNorm, LayerNormConfig, Linear, LinearConfig};
 use burn::optim::AdamConfig;
 use burn::tensor::{Device, Tensor};
-use pe_benches::{Comparison, Peers, Target, cores, json};
+use pe_benches::{Comparison, Peers, Target, cores, join_kernels, json};
 use pe_burn::{Embed, PositionalConfig, PositionalScheme, Positions};
 use pe_encoder::{Adam, Kernels};
 use pe_lab::ask::{ModelSpec, Scheme};
@@ -37,6 +37,7 @@ use steps::steps;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() {
+    join_kernels();
     let peers = Peers::start();
     for (size, setup) in [
         (

@@ -148,7 +148,7 @@ pub use backend::cube::is_card;
 pub use backend::memory::room;
 #[cfg(feature = "flex")]
 #[doc(hidden)] // likewise
-pub use backend::{exp, exp_from, flex::matrix};
+pub use backend::{exp, exp_from, flex::matrix, threads};
 pub use bias::{
     Alibi, AlibiConfig, AlibiShape, Bias, Fire, FireConfig, Heads, HiddenBias, Kerple,
     KerpleConfig, KerpleShape, ScoreBias, T5RelativeBias, T5RelativeBiasConfig, WeightBias,

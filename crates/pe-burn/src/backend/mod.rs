@@ -14,7 +14,7 @@ pub(crate) mod flex;
 mod limits;
 pub(crate) mod memory;
 pub(crate) mod rows;
-pub(crate) mod threads;
+pub mod threads;
 
 pub(crate) use addend::Addend;
 #[cfg(feature = "flex")]

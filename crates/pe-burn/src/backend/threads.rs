@@ -2,7 +2,8 @@
 //!
 //! The calling thread takes part in the work. Rayon's own `join` and parallel iterators put it to
 //! sleep and wake one more worker instead: a table of 5000 × 512 then takes 1.1 ms in place of 0.7
-//! on two cores.
+//! on two cores, and a training step of a small encoder 14 to 17 ms in place of 10 to 13 on one thread of
+//! two cores.
 
 /// Runs both closures, on two threads where `parallel` asks for it and there are two.
 pub(crate) fn join<A: Send, B: Send>(
@@ -24,9 +25,15 @@ pub(crate) fn join<A: Send, B: Send>(
     (a(), b())
 }
 
+/// The number of threads that work is divided between.
+#[cfg(feature = "flex")]
+pub fn count() -> usize {
+    rayon::current_num_threads()
+}
+
 /// Calls `work` with every item; each thread takes the next item as soon as it is free.
 #[cfg(feature = "flex")]
-pub(crate) fn for_each<I: ExactSizeIterator + Send>(items: I, work: impl Fn(I::Item) + Sync) {
+pub fn for_each<I: ExactSizeIterator + Send>(items: I, work: impl Fn(I::Item) + Sync) {
     for_each_by(items, || &work);
 }
 

@@ -251,8 +251,8 @@ pub(super) fn whole_names(parts: Vec<String>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use burn::tensor::Device;
-    use pe_burn::{PositionalConfig, PositionalScheme};
     use pe_burn::scaling::{Dynamic, Linear, Yarn};
+    use pe_burn::{PositionalConfig, PositionalScheme};
 
     use super::super::scaling::{Lengths, SCALINGS};
     use super::super::scheme::Scheme;

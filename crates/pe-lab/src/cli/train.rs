@@ -24,7 +24,8 @@ use crate::folder::{
 use crate::grouped::counted;
 use crate::learn::{Checkpoints, CurvePoint, EPOCH, LastCheckpoint, Watch, last_checkpoint};
 use crate::run::{
-    Lock, Outcome, Progress, TrialResult, check_room, keep_data, kept_tasks, run_trial,
+    Lock, Outcome, Progress, TrialResult, check_room, join_kernels, keep_data, kept_tasks,
+    run_trial,
 };
 use crate::task::{Measure, Task};
 
@@ -77,6 +78,7 @@ pub struct TrainArgs {
 impl TrainArgs {
     /// Trains and tests, and returns the exit code.
     pub fn run(&self) -> Result<u8, LabError> {
+        join_kernels();
         let folder = TrialFolder::at(&self.out);
         let (spec, task, _lock) = match self.resume {
             true => self.found(&folder)?,

@@ -14,6 +14,7 @@ use super::quote::{grouped, shorten};
 use super::reading::{Objective, Reading, TokenKind};
 use super::times::Times;
 use super::untaken::{SHOWN_EMPTY, Untaken};
+use crate::grouped::counted;
 
 /// One labelled sequence: its tokens and its label as indices into [`Rows::words`] and [`Rows::labels`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -436,7 +437,8 @@ impl Collector {
         }
         let patches = self.reading.patch.map(|steps| {
             format!(
-                "a token is a patch of {steps} steps; the last one of a series is filled with missing values"
+                "a token is a patch of {}; the last one of a series is filled with missing values",
+                counted(steps, "step")
             )
         });
         let others = untaken.describe(&self.reading, self.out.channels.is_some());

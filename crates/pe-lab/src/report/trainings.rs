@@ -147,20 +147,29 @@ fn is_told(scheme: &SchemeSummary) -> bool {
 /// Which trainings had not converged, in a sentence: the study then ranks speed.
 fn not_converged(summary: &Summary) -> Option<String> {
     let which = still_falling(summary);
-    let mut tasks = summary.tasks.iter().filter(fixed_steps);
-    let first = tasks.next()?;
-    let steps = match tasks.all(|task| task.steps == first.steps) {
+    let tasks: Vec<&TaskSummary> = summary.tasks.iter().filter(fixed_steps).collect();
+    let first = tasks.first()?;
+    let steps = match tasks.iter().all(|task| task.steps == first.steps) {
         true => format!("at {}", counted(first.steps, "step")),
         false => "at these numbers of steps".into(),
     };
+    let this = match tasks.len() == summary.tasks.len() {
+        true => "This".to_string(),
+        false => format!("On {}, this", titles(&tasks)),
+    };
     (!which.is_empty()).then(|| {
         format!(
-            "This ranks how fast schemes learn, not what they reach: {} had not converged {steps} (the held-out \
+            "{this} ranks how fast schemes learn, not what they reach: {} had not converged {steps} (the held-out \
              loss still fell by more than {} % of its first value over the last quarter of the training).",
             list(&which),
             fixed(STILL_FALLING * 100.0, 0)
         )
     })
+}
+
+fn titles(tasks: &[&TaskSummary]) -> String {
+    let titles: Vec<&str> = tasks.iter().map(|task| task.title.as_str()).collect();
+    list(&titles)
 }
 
 /// What a study ranks whose trainings went on until they had converged, and which of them met the limit before.
@@ -170,10 +179,7 @@ fn until_converged(summary: &Summary) -> Option<String> {
     let first = tasks.first()?;
     let trainings = match tasks.len() == summary.tasks.len() {
         true => "Trainings".to_string(),
-        false => {
-            let names: Vec<&str> = tasks.iter().map(|task| task.title.as_str()).collect();
-            format!("On {}, trainings", list(&names))
-        }
+        false => format!("On {}, trainings", titles(&tasks)),
     };
     let limits = match tasks.iter().all(|task| task.steps == first.steps) {
         true => format!("the limit of {}", counted(first.steps, "step")),

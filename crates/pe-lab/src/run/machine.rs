@@ -13,6 +13,18 @@ pub fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// Makes the calling thread one of rayon's, which run the kernels of a training. From any other thread each kernel, and a
+/// step has hundreds, would wait until one of rayon's threads has woken.
+///
+/// Only for a program that trains on this thread alone: where rayon has no other thread, kernels called from elsewhere
+/// would wait for this one.
+pub fn join_kernels() {
+    // Where rayon has started its threads before, kernels run too and only take longer.
+    let _ = rayon::ThreadPoolBuilder::new()
+        .use_current_thread()
+        .build_global();
+}
+
 /// The machine that a trial ran on. Times of different processors are never compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {

@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::costs::{Costs, SchemeCosts};
 use super::data_copy::{check_kept, kept_tasks};
 use super::estimate::in_words;
-use super::machine::Machine;
+use super::machine::{Machine, join_kernels};
 use super::progress::Progress;
 use super::study::Study;
 use super::worker::Stop;
@@ -187,6 +187,7 @@ fn least(rounds: &[Cost]) -> Option<Cost> {
 ///
 /// When the spec cannot be read or the cost cannot be measured.
 pub fn serve_cost(folder: &Path, length: usize) -> Result<String, LabError> {
+    join_kernels();
     let folder = TrialFolder::of_study(folder);
     let spec: TrialSpec = read_json(&folder.spec())?;
     let task = kept_tasks(spec.data.as_ref(), &folder.study())?.get(&spec.task)?;

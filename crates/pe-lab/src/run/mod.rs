@@ -43,6 +43,7 @@ pub use costs::{Costs, SchemeCosts};
 pub use data_copy::{keep_data, kept_tasks};
 pub use estimate::{Estimate, TrialTimes, in_words};
 pub use lock::Lock;
+pub(crate) use machine::join_kernels;
 pub use machine::{Machine, cores};
 pub use measure::serve_cost;
 pub use merge::merge;

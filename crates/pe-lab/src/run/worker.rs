@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Instant;
 
 use super::data_copy::{check_kept, kept_tasks};
-use super::machine::cores;
+use super::machine::{cores, join_kernels};
 use super::progress::Progress;
 use super::trial::{Outcome, TrialResult, run_trial};
 use crate::ask::{Tasks, TrialSpec};
@@ -395,6 +395,7 @@ fn describe(result: &TrialResult) -> String {
 ///
 /// When the spec cannot be read, the trial cannot run, or its result cannot be written.
 pub fn serve(folder: &Path) -> Result<(), LabError> {
+    join_kernels();
     let folder = TrialFolder::of_study(folder);
     let spec: TrialSpec = read_json(&folder.spec())?;
     let task = kept_tasks(spec.data.as_ref(), &folder.study())?.get(&spec.task)?;

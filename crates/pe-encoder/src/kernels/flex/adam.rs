@@ -5,8 +5,9 @@ use burn::backend::{DispatchDevice, Flex};
 use burn::optim::AdamState;
 use burn::tensor::{DType, Tensor};
 use multiversion::multiversion;
-use rayon::prelude::*;
+use pe_burn::threads;
 
+use super::products::each;
 use super::{contiguous, elements};
 use crate::kernels::adam::squares;
 use crate::kernels::rates::{Rates, after, before};
@@ -45,9 +46,8 @@ fn run(all: &mut [FlexTensor; 3], gradient: &[f32], rates: Rates) {
     let clip = rates.clip(|| match len < 2 * PART {
         true => squares(gradient),
         false => {
-            let parts = gradient.par_chunks(PART).map(squares);
             // Added in order, so that the sum does not depend on the number of threads.
-            parts.collect::<Vec<f64>>().iter().sum()
+            each(gradient.chunks(PART), squares).iter().sum()
         }
     });
     // All are as long as the parameter: `Adam::step` compared their shapes. Memory that others hold too is copied first.
@@ -55,14 +55,14 @@ fn run(all: &mut [FlexTensor; 3], gradient: &[f32], rates: Rates) {
     if len < 2 * PART {
         return update([parameter, first, second], gradient, rates, clip);
     }
-    parameter
-        .par_chunks_mut(PART)
-        .zip(first.par_chunks_mut(PART))
-        .zip(second.par_chunks_mut(PART))
-        .zip(gradient.par_chunks(PART))
-        .for_each(|(((parameter, first), second), gradient)| {
-            update([parameter, first, second], gradient, rates, clip);
-        });
+    let parts = parameter
+        .chunks_mut(PART)
+        .zip(first.chunks_mut(PART))
+        .zip(second.chunks_mut(PART))
+        .zip(gradient.chunks(PART));
+    threads::for_each(parts, |(((parameter, first), second), gradient)| {
+        update([parameter, first, second], gradient, rates, clip);
+    });
 }
 
 /// The step of a parameter, whose gradient is multiplied by `clip`, and of its two moments.

@@ -10,7 +10,7 @@ use burn::backend::flex::FlexTensor;
 use burn::tensor::Tensor;
 use multiversion::multiversion;
 use pe_burn::autodiff::{Operand, Operation, apply};
-use rayon::prelude::*;
+use pe_burn::threads;
 
 use super::few::{self, FEW};
 use super::layer_norm::{Read, Rows};
@@ -128,13 +128,14 @@ fn forward(x: Rows, weights: Weights) -> [Vec<f32>; 2] {
             few::affine(y, &activated(h), w2, b2);
             return;
         }
-        y.par_chunks_mut(chunk * d_model)
-            .zip(h.par_chunks_mut(chunk * d_ff))
-            .zip(x.par_chunks(chunk * d_model))
-            .for_each(|((y, h), x)| {
-                let h = affine(h, &x.read(), w1, b1);
-                affine(y, &activated(h), w2, b2);
-            });
+        let chunks = y
+            .chunks_mut(chunk * d_model)
+            .zip(h.chunks_mut(chunk * d_ff))
+            .zip(x.chunks(chunk * d_model));
+        threads::for_each(chunks, |((y, h), x)| {
+            let h = affine(h, &x.read(), w1, b1);
+            affine(y, &activated(h), w2, b2);
+        });
     };
     // SAFETY: `y` and `x` have `rows * d_model` elements and `h` has `rows * d_ff`, so there are as many chunks of each, and
     // each `affine` initializes all of its target.

@@ -2,12 +2,9 @@
 //!
 //! It takes as long as reading W. So all threads read it, each some of its rows, from the first column to the last.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
 use multiversion::multiversion;
 
-use super::products::New;
+use super::products::{New, each};
 
 /// The most rows of `x` that go this way. Beyond it a matrix product that keeps blocks in the cache is faster.
 pub const FEW: usize = 8;
@@ -40,39 +37,16 @@ pub fn affine<'a>(y: New<'a>, x: &[f32], weight: &[f32], bias: &[f32]) -> &'a mu
         add_product(y, outputs, x, 0, weight);
         return y;
     }
-    let parts: Vec<_> = weight.chunks(part * outputs).collect();
-    let sums: Vec<OnceLock<Vec<f32>>> = parts.iter().map(|_| OnceLock::new()).collect();
-    between_threads(parts.len(), |nth| {
-        sums[nth].get_or_init(|| {
-            let mut sum = vec![0.0; rows * outputs];
-            add_product(&mut sum, outputs, x, nth * part, parts[nth]);
-            sum
-        });
+    let parts = weight.chunks(part * outputs).enumerate();
+    let sums = each(parts, |(nth, weight)| {
+        let mut sum = vec![0.0; rows * outputs];
+        add_product(&mut sum, outputs, x, nth * part, weight);
+        sum
     });
     for sum in &sums {
-        let sum = sum.get().expect("every part has run");
         y.iter_mut().zip(sum).for_each(|(y, x)| *y += x);
     }
     y
-}
-
-/// Runs every part once. This thread starts at once; the others take what is left once they have woken.
-fn between_threads(parts: usize, run: impl Fn(usize) + Sync) {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        loop {
-            match next.fetch_add(1, Ordering::Relaxed) {
-                nth if nth < parts => run(nth),
-                _ => return,
-            }
-        }
-    };
-    rayon::in_place_scope(|scope| {
-        for _ in 1..parts.min(rayon::current_num_threads()) {
-            scope.spawn(|_| work());
-        }
-        work();
-    });
 }
 
 /// The number of parts for `len` elements: a power of two up to eight.

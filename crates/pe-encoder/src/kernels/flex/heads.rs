@@ -9,7 +9,7 @@ use burn::backend::Flex;
 use burn::backend::flex::{FlexTensor, Layout};
 use burn::tensor::{Shape, Tensor};
 use pe_burn::autodiff::{Kept, Operand, Operation, apply, view};
-use rayon::prelude::*;
+use pe_burn::threads;
 
 use super::{contiguous, elements};
 
@@ -83,8 +83,8 @@ impl Operation<Flex, 1> for Viewed {
         let mut whole = contiguous(gradient);
         let [_, seq, width] = whole.layout().shape().dims();
         let len = whole.layout().num_elements();
-        let sequences = whole.storage_mut::<f32>()[..len].par_chunks_mut(seq * width);
-        sequences.enumerate().for_each(|(sequence, whole)| {
+        let sequences = whole.storage_mut::<f32>()[..len].chunks_mut(seq * width);
+        threads::for_each(sequences.enumerate(), |(sequence, whole)| {
             for (part, gradient) in gradients.iter() {
                 let len = seq * width / 3;
                 part.add(whole, &elements(gradient)[sequence * len..][..len], width);

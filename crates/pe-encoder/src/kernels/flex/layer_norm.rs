@@ -8,7 +8,7 @@ use burn::backend::flex::FlexTensor;
 use burn::tensor::Tensor;
 use multiversion::multiversion;
 use pe_burn::autodiff::{Operand, Operation, apply};
-use rayon::prelude::*;
+use pe_burn::threads;
 
 use super::math::sum;
 use super::products::{New, initialized, rows_per_chunk, sums_of};
@@ -144,13 +144,8 @@ impl<'a> Rows<'a> {
     }
 
     /// Chunks of this many elements, whole rows.
-    pub fn chunks(self, len: usize) -> impl Iterator<Item = Self> {
+    pub fn chunks(self, len: usize) -> impl ExactSizeIterator<Item = Self> {
         self.x.chunks(len).map(move |x| Self { x, ..self })
-    }
-
-    /// As [`chunks`](Self::chunks), divided between threads.
-    pub fn par_chunks(self, len: usize) -> impl IndexedParallelIterator<Item = Self> {
-        self.x.par_chunks(len).map(move |x| Self { x, ..self })
     }
 
     /// What is read.
@@ -192,9 +187,8 @@ impl<'a> Rows<'a> {
 fn forward(x: &[f32], gamma: &[f32], beta: &[f32], epsilon: f32) -> Vec<f32> {
     let chunk = rows_per_chunk(x.len() / gamma.len()) * gamma.len();
     let write = |y: New<'_>| {
-        y.par_chunks_mut(chunk)
-            .zip(x.par_chunks(chunk))
-            .for_each(|(y, x)| normalize(y, x, gamma, beta, epsilon));
+        let chunks = y.chunks_mut(chunk).zip(x.chunks(chunk));
+        threads::for_each(chunks, |(y, x)| normalize(y, x, gamma, beta, epsilon));
     };
     // SAFETY: `y` has as many elements as `x`, so their chunks are as long as each other, and `normalize` initializes as
     // many elements of `y` as it has of `x`.

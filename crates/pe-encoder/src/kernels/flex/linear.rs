@@ -4,7 +4,7 @@ use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 use burn::tensor::Tensor;
 use pe_burn::autodiff::{Operand, Operation, apply};
-use rayon::prelude::*;
+use pe_burn::threads;
 
 use super::few::{self, FEW};
 use super::layer_norm::{Read, Rows};
@@ -81,11 +81,10 @@ fn forward(x: Rows, weight: &[f32], bias: &[f32]) -> Vec<f32> {
             few::affine(y, &x.read(), weight, bias);
             return;
         }
-        y.par_chunks_mut(chunk * outputs)
-            .zip(x.par_chunks(chunk * inputs))
-            .for_each(|(y, x)| {
-                affine(y, &x.read(), weight, bias);
-            });
+        let chunks = y.chunks_mut(chunk * outputs).zip(x.chunks(chunk * inputs));
+        threads::for_each(chunks, |(y, x)| {
+            affine(y, &x.read(), weight, bias);
+        });
     };
     // SAFETY: `x` has `rows * inputs` elements, so there is a chunk of it for each chunk of `y`, and each `affine` initializes
     // all that it is given.

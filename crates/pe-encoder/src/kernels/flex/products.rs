@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use multiversion::multiversion;
 pub use pe_burn::matrix::{Matrix, add_product, add_spaced_product, put_product, set_product};
-use rayon::prelude::*;
+use pe_burn::threads;
 
 /// The number of rows that a thread takes at a time: an eighth of all, so that there is work for
 /// every thread, but at least 64, so that a matrix product is worth its overhead.
@@ -82,7 +82,7 @@ pub fn sums_of<C: Send, const N: usize>(
 ) -> [Vec<f32>; N] {
     let at_a_time = match lens.iter().sum::<usize>() <= SMALL {
         true => usize::MAX,
-        false => rayon::current_num_threads(),
+        false => threads::count(),
     };
     let mut sums: Option<[Vec<f32>; N]> = None;
     loop {
@@ -90,8 +90,7 @@ pub fn sums_of<C: Send, const N: usize>(
         if some.is_empty() {
             return sums.expect("at least one chunk");
         }
-        let parts: Vec<_> = some.into_par_iter().map(&part).collect();
-        for part in parts {
+        for part in each(some.into_iter(), &part) {
             let Some(sums) = &mut sums else {
                 sums = Some(part);
                 continue;
@@ -101,6 +100,16 @@ pub fn sums_of<C: Send, const N: usize>(
             }
         }
     }
+}
+
+/// What `part` returns for each item, in the order of the items, which are divided between threads.
+pub fn each<I: Send, T: Send>(
+    items: impl ExactSizeIterator<Item = I> + Send,
+    part: impl Fn(I) -> T + Sync,
+) -> Vec<T> {
+    let mut parts: Vec<Option<T>> = (0..items.len()).map(|_| None).collect();
+    threads::for_each(items.zip(&mut parts), |(item, to)| *to = Some(part(item)));
+    parts.into_iter().flatten().collect()
 }
 
 /// The sum of each column of a dense matrix.

@@ -6,7 +6,7 @@
 use burn::backend::Flex;
 use burn::backend::flex::FlexTensor;
 use burn::tensor::{FloatDType, Tensor};
-use rayon::prelude::*;
+use pe_burn::threads;
 
 use super::parts::{Sees, Spread};
 use super::softmax::{Rows, softmax};
@@ -72,14 +72,11 @@ pub fn cached_attention(
         }
     };
     let work = q.len() * keys;
-    let write = |out: New<'_>| match work < WORTH_A_THREAD {
-        true => {
-            let outs = out.chunks_exact_mut(queries * d_head);
-            outs.enumerate().for_each(|(index, out)| head(index, out));
-        }
-        false => {
-            let outs = out.par_chunks_exact_mut(queries * d_head);
-            outs.enumerate().for_each(|(index, out)| head(index, out));
+    let write = |out: New<'_>| {
+        let outs = out.chunks_exact_mut(queries * d_head).enumerate();
+        match work < WORTH_A_THREAD {
+            true => outs.for_each(|(index, out)| head(index, out)),
+            false => threads::for_each(outs, |(index, out)| head(index, out)),
         }
     };
     // SAFETY: the output has as many elements as q, `[batch, heads, queries, d_head]`. A head initializes `[queries, d_head]`,

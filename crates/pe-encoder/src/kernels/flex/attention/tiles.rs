@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
+use pe_burn::threads;
 
 use super::parts::{BiasParts, Head, Parts, Sizes};
 use super::softmax::{Rows, softmax, softmax_again, softmax_backward};
@@ -62,24 +62,25 @@ pub fn forward(inputs: Parts<'_>) -> (Vec<f32>, Vec<[f32; 2]>) {
     let batch = inputs.batch();
     let mut out = vec![0.0; batch * seq * d_model];
     let mut sums = vec![[0.0; 2]; batch * heads * seq];
-    out.par_chunks_mut(seq * d_model)
-        .zip(sums.par_chunks_mut(heads * seq))
-        .enumerate()
-        .for_each(|(row, (out, sums))| {
-            let mut room = room(sizes);
-            for (head, sums) in sums.chunks_exact_mut(seq).enumerate() {
-                let of = inputs.head(row, head);
-                for (queries, keys) in tiles(sizes) {
-                    let weights = &mut room[..queries.len() * keys.len()];
-                    of.scores(weights, &queries, &keys, sizes);
-                    let rows = of.rows(&queries, &keys, sizes);
-                    softmax(weights, rows, Some(&mut sums[queries.clone()]));
-                    let weights = Matrix::dense(weights, keys.len());
-                    let out = &mut out[queries.start * d_model + head * sizes.d_head()..];
-                    put_product(out, d_model, 1.0, weights, of.v.rows(keys));
-                }
+    let sequences = out
+        .chunks_mut(seq * d_model)
+        .zip(sums.chunks_mut(heads * seq))
+        .enumerate();
+    threads::for_each(sequences, |(row, (out, sums))| {
+        let mut room = room(sizes);
+        for (head, sums) in sums.chunks_exact_mut(seq).enumerate() {
+            let of = inputs.head(row, head);
+            for (queries, keys) in tiles(sizes) {
+                let weights = &mut room[..queries.len() * keys.len()];
+                of.scores(weights, &queries, &keys, sizes);
+                let rows = of.rows(&queries, &keys, sizes);
+                softmax(weights, rows, Some(&mut sums[queries.clone()]));
+                let weights = Matrix::dense(weights, keys.len());
+                let out = &mut out[queries.start * d_model + head * sizes.d_head()..];
+                put_product(out, d_model, 1.0, weights, of.v.rows(keys));
             }
-        });
+        }
+    });
     (out, sums)
 }
 
@@ -93,7 +94,7 @@ pub fn backward(
     let sizes = inputs.sizes;
     let Sizes { seq, d_model, .. } = sizes;
     let mut dqkv = vec![0.0; inputs.qkv.len()];
-    let sequences = dqkv.par_chunks_mut(seq * sizes.width()).enumerate();
+    let sequences = dqkv.chunks_mut(seq * sizes.width()).enumerate();
     let sequence = |row: usize, dqkv: &mut [f32], mut dbias: Option<&mut [f32]>| {
         let mut rooms = [(); 2].map(|()| room(sizes));
         let dout = &dout[row * seq * d_model..][..seq * d_model];
@@ -116,13 +117,14 @@ pub fn backward(
         }
     };
     match dbias.zip(inputs.bias) {
-        None => sequences.for_each(|(row, dqkv)| sequence(row, dqkv, None)),
+        None => threads::for_each(sequences, |(row, dqkv)| sequence(row, dqkv, None)),
         Some((target, bias)) => {
             let of_sequence = bias.of_sequence(sizes);
             *target = vec![0.0; inputs.batch() * of_sequence];
-            sequences
-                .zip(target.par_chunks_mut(of_sequence))
-                .for_each(|((row, dqkv), dbias)| sequence(row, dqkv, Some(dbias)));
+            let sequences = sequences.zip(target.chunks_mut(of_sequence));
+            threads::for_each(sequences, |((row, dqkv), dbias)| {
+                sequence(row, dqkv, Some(dbias))
+            });
         }
     }
     dqkv

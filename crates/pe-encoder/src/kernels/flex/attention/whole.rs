@@ -1,6 +1,6 @@
 //! Attention that stores its weights, for short sequences.
 
-use rayon::prelude::*;
+use pe_burn::threads;
 
 use super::parts::{BiasParts, Head, Parts, Sizes};
 use super::softmax::{Rows, softmax, softmax_backward};
@@ -12,27 +12,28 @@ pub fn forward(inputs: Parts<'_>) -> [Vec<f32>; 2] {
     let Sizes { seq, d_model, .. } = sizes;
     let (batch, d_head) = (inputs.batch(), sizes.d_head());
     let write = |out: New<'_>, weights: New<'_>| {
-        out.par_chunks_mut(seq * d_model)
-            .zip(weights.par_chunks_mut(sizes.scores()))
-            .enumerate()
-            .for_each(|(row, (out, weights))| {
-                for (head, weights) in weights.chunks_exact_mut(seq * seq).enumerate() {
-                    let of = inputs.head(row, head);
-                    set_product(weights, seq, sizes.scale, of.q, of.k.t());
-                    // SAFETY: the product has initialized all of it: seq rows of q times as many of k.
-                    let weights = unsafe { weights.assume_init_mut() };
-                    let rows = Rows {
-                        keys: [0, seq],
-                        query: 0,
-                        sees: sizes.sees,
-                        bias: of.bias,
-                        padding: of.padding,
-                    };
-                    softmax(weights, rows, None);
-                    let weights = Matrix::dense(weights, seq);
-                    set_product(&mut out[head * d_head..], d_model, 1.0, weights, of.v);
-                }
-            });
+        let sequences = out
+            .chunks_mut(seq * d_model)
+            .zip(weights.chunks_mut(sizes.scores()))
+            .enumerate();
+        threads::for_each(sequences, |(row, (out, weights))| {
+            for (head, weights) in weights.chunks_exact_mut(seq * seq).enumerate() {
+                let of = inputs.head(row, head);
+                set_product(weights, seq, sizes.scale, of.q, of.k.t());
+                // SAFETY: the product has initialized all of it: seq rows of q times as many of k.
+                let weights = unsafe { weights.assume_init_mut() };
+                let rows = Rows {
+                    keys: [0, seq],
+                    query: 0,
+                    sees: sizes.sees,
+                    bias: of.bias,
+                    padding: of.padding,
+                };
+                softmax(weights, rows, None);
+                let weights = Matrix::dense(weights, seq);
+                set_product(&mut out[head * d_head..], d_model, 1.0, weights, of.v);
+            }
+        });
     };
     let lens = [batch * seq * d_model, batch * sizes.scores()];
     // SAFETY: there are `batch` chunks of both. Of the weights of a sequence, heads · seq · seq, a head initializes seq · seq;
@@ -63,8 +64,8 @@ pub fn backward(
     match dbias.zip(inputs.bias) {
         None => {
             let write = |dqkv: New<'_>| {
-                let dqkv = dqkv.par_chunks_mut(sequence_size).enumerate();
-                dqkv.for_each(|(row, dqkv)| {
+                let dqkv = dqkv.chunks_mut(sequence_size).enumerate();
+                threads::for_each(dqkv, |(row, dqkv)| {
                     let mut room = room();
                     let scores = &mut room.spare_capacity_mut()[..seq * seq];
                     (0..sizes.heads).for_each(|i| head(row, i, dqkv, scores));
@@ -75,13 +76,14 @@ pub fn backward(
         }
         Some((target, BiasParts::Pairs(_))) => {
             let write = |dqkv: New<'_>, dscores: New<'_>| {
-                dqkv.par_chunks_mut(sequence_size)
-                    .zip(dscores.par_chunks_mut(sizes.scores()))
-                    .enumerate()
-                    .for_each(|(row, (dqkv, dscores))| {
-                        let heads = dscores.chunks_exact_mut(seq * seq).enumerate();
-                        heads.for_each(|(i, scores)| head(row, i, dqkv, scores));
-                    });
+                let sequences = dqkv
+                    .chunks_mut(sequence_size)
+                    .zip(dscores.chunks_mut(sizes.scores()))
+                    .enumerate();
+                threads::for_each(sequences, |(row, (dqkv, dscores))| {
+                    let heads = dscores.chunks_exact_mut(seq * seq).enumerate();
+                    heads.for_each(|(i, scores)| head(row, i, dqkv, scores));
+                });
             };
             // SAFETY: as above, and there are `batch` chunks of both; of the scores of a sequence, heads · seq · seq, a head
             // initializes seq · seq.
@@ -94,21 +96,22 @@ pub fn backward(
             let of_sequence = bias.of_sequence(sizes);
             *target = vec![0.0; inputs.batch() * of_sequence];
             let write = |dqkv: New<'_>| {
-                dqkv.par_chunks_mut(sequence_size)
-                    .zip(target.par_chunks_mut(of_sequence))
-                    .enumerate()
-                    .for_each(|(row, (dqkv, dbias))| {
-                        let mut room = room();
-                        let scores = &mut room.spare_capacity_mut()[..seq * seq];
-                        let of_head = of_sequence / sizes.heads;
-                        let heads = dbias.chunks_exact_mut(of_head).enumerate();
-                        heads.for_each(|(i, dbias)| {
-                            head(row, i, dqkv, scores);
-                            // SAFETY: `head` has initialized all of it.
-                            let scores = unsafe { scores.assume_init_ref() };
-                            bias.add_gradient(dbias, scores, 0, 0..seq, seq);
-                        });
+                let sequences = dqkv
+                    .chunks_mut(sequence_size)
+                    .zip(target.chunks_mut(of_sequence))
+                    .enumerate();
+                threads::for_each(sequences, |(row, (dqkv, dbias))| {
+                    let mut room = room();
+                    let scores = &mut room.spare_capacity_mut()[..seq * seq];
+                    let of_head = of_sequence / sizes.heads;
+                    let heads = dbias.chunks_exact_mut(of_head).enumerate();
+                    heads.for_each(|(i, dbias)| {
+                        head(row, i, dqkv, scores);
+                        // SAFETY: `head` has initialized all of it.
+                        let scores = unsafe { scores.assume_init_ref() };
+                        bias.add_gradient(dbias, scores, 0, 0..seq, seq);
                     });
+                });
             };
             // SAFETY: as above, and there are `batch` chunks of both.
             unsafe { initialized(of_qkv, write) }
