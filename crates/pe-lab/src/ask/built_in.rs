@@ -17,6 +17,7 @@ use pe_encoder::Encoder;
 
 use super::lab::{Lab, PositionsFrom, SchemeEntry};
 use super::network::ENCODER;
+use super::positional::normal;
 use super::sizes::Sizes;
 use crate::data::{co2, digits_32};
 use crate::task::{
@@ -239,10 +240,6 @@ fn any_phase() -> Initializer {
         min: -std::f64::consts::TAU,
         max: 0.0,
     }
-}
-
-fn normal(std: f64) -> Initializer {
-    Initializer::Normal { mean: 0.0, std }
 }
 
 impl Lab {

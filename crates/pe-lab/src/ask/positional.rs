@@ -132,11 +132,12 @@ fn started_at(config: &PositionalConfig, deviation: f64) -> Result<PositionalCon
     if !(deviation.is_finite() && deviation >= 0.0) {
         return Err("a standard deviation, a number from 0 on".into());
     }
-    let init = Initializer::Normal {
-        mean: 0.0,
-        std: deviation,
-    };
-    with_init(config, init).ok_or_else(|| "of a scheme with a trained table".into())
+    with_init(config, normal(deviation)).ok_or_else(|| "of a scheme with a trained table".into())
+}
+
+/// Initial values from N(0, `std`).
+pub(super) fn normal(std: f64) -> Initializer {
+    Initializer::Normal { mean: 0.0, std }
 }
 
 /// A scheme whose trained table starts at `init`; `None` for a scheme without one.
