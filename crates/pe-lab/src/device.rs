@@ -88,14 +88,8 @@ pub const DEVICES: &[DeviceName] = &[
 pub fn lookup(name: &str) -> Result<DeviceName, LabError> {
     let (backend, card) = parts(name);
     let known = DEVICES.iter().find(|device| device.name == backend);
-    let known = known.ok_or_else(|| LabError::Unknown {
-        what: "device",
-        name: backend.to_string(),
-        known: DEVICES
-            .iter()
-            .map(|device| device.name.to_string())
-            .collect(),
-    })?;
+    let names = DEVICES.iter().map(|device| device.name);
+    let known = known.ok_or_else(|| LabError::unknown("device", backend, names))?;
     if let (Some(card), Kind::Cpu) = (card, known.kind) {
         return Err(LabError::Usage(format!(
             "`{backend}` is a processor and has no card `{card}` to choose"

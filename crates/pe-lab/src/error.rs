@@ -181,6 +181,19 @@ fn again(path: &Path) -> String {
 }
 
 impl LabError {
+    /// A [`LabError::Unknown`].
+    pub fn unknown<N: Into<String>>(
+        what: &'static str,
+        name: &str,
+        known: impl IntoIterator<Item = N>,
+    ) -> Self {
+        Self::Unknown {
+            what,
+            name: name.into(),
+            known: known.into_iter().map(Into::into).collect(),
+        }
+    }
+
     /// Turns an error of reading or writing a file into a [`LabError::File`].
     pub fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_path_buf();

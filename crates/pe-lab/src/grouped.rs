@@ -1,4 +1,4 @@
-//! Whole numbers with separators between their thousands, and other text helpers that several modules share.
+//! Whole numbers with separators between their thousands, and other helpers for texts and lists that several modules share.
 
 /// A whole number in groups of three digits, with `between` between the groups.
 pub fn grouped(number: usize, between: char) -> String {
@@ -31,6 +31,17 @@ pub fn first_of(names: impl ExactSizeIterator<Item = String>, most: usize) -> St
         0 => shown,
         more => format!("{shown} and {} more", grouped(more, ',')),
     }
+}
+
+/// What is in a list, each thing once, in its order.
+pub fn once<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut once = Vec::new();
+    for item in all {
+        if !once.contains(&item) {
+            once.push(item);
+        }
+    }
+    once
 }
 
 /// Ascending numbers in words, for example `0 to 4, 6`.

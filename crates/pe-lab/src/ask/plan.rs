@@ -16,6 +16,7 @@ use super::settings::whole_names;
 use super::steps::StepCount;
 use crate::data::{self, Objective, Reading, Source};
 use crate::error::LabError;
+use crate::grouped::once;
 use crate::task::plain_name;
 
 /// The most bytes of a `study.toml`.
@@ -121,13 +122,7 @@ impl Names {
         match self {
             Self::All(All::All) => all.collect(),
             Self::These(names) if names.iter().any(|name| name == ALL) => {
-                let mut every: Vec<String> = all.collect();
-                for name in names.into_iter().filter(|name| name != ALL) {
-                    if !every.contains(&name) {
-                        every.push(name);
-                    }
-                }
-                every
+                once(all.chain(names.into_iter().filter(|name| name != ALL)))
             }
             Self::These(names) => names,
         }
@@ -401,15 +396,14 @@ impl Plan {
     ///
     /// [`LabError::Unknown`], which lists the presets.
     pub fn preset(name: &str) -> Result<Self, LabError> {
-        let (_, text) = PRESETS
-            .iter()
-            .find(|(known, _)| *known == name)
-            .ok_or_else(|| LabError::Unknown {
-                what: "preset",
-                name: name.into(),
-                known: PRESETS.map(|(name, _)| name.into()).into(),
-            })?;
-        Self::parse(text)
+        match PRESETS.iter().find(|(known, _)| *known == name) {
+            Some((_, text)) => Self::parse(text),
+            None => Err(LabError::unknown(
+                "preset",
+                name,
+                PRESETS.map(|(name, _)| name),
+            )),
+        }
     }
 
     /// This plan, which is a preset's, for the tasks that `over` asks for. Its steps, recipe and model were chosen for the

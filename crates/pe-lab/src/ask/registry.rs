@@ -48,11 +48,8 @@ pub(super) fn schemes() -> &'static [SchemeEntry] {
 /// [`LabError::Unknown`], which lists the names that exist.
 pub(super) fn scheme_entry(name: &str) -> Result<&'static SchemeEntry, LabError> {
     let found = schemes().iter().find(|entry| entry.name == name);
-    found.ok_or_else(|| LabError::Unknown {
-        what: "scheme",
-        name: name.to_string(),
-        known: schemes().iter().map(|entry| entry.name.clone()).collect(),
-    })
+    let known = schemes().iter().map(|entry| &entry.name);
+    found.ok_or_else(|| LabError::unknown("scheme", name, known))
 }
 
 /// The names of the tasks of this program, in the order in which they are listed.
@@ -85,18 +82,15 @@ pub fn networks() -> impl Iterator<Item = (&'static str, &'static str)> {
 ///
 /// # Errors
 ///
-/// [`LabError::Usage`] when there is none, and when it does not take the configuration.
+/// [`LabError::Unknown`], which lists the names that exist; [`LabError::Usage`] when it does not take the configuration.
 pub fn network(
     name: &str,
     config: &EncoderConfig,
     device: &Device,
 ) -> Result<Erased<dyn Network>, LabError> {
     let Some(entry) = lab().networks.iter().find(|entry| entry.name == name) else {
-        let known: Vec<&str> = networks().map(|(name, _)| name).collect();
-        return Err(LabError::Usage(format!(
-            "there is no network `{name}`; the networks are: {}",
-            known.join(", ")
-        )));
+        let known = networks().map(|(name, _)| name);
+        return Err(LabError::unknown("network", name, known));
     };
     let what = format!("the network {name}");
     guarded(&what, || {

@@ -22,6 +22,7 @@ use crate::data::{DataSpec, Format, Objective, Reading};
 use crate::device;
 use crate::error::LabError;
 use crate::folder::{Copied, StudyFolder};
+use crate::grouped::once;
 use crate::stats::{FEWEST_SEEDS, Looks};
 
 /// Everything that determines the numbers of a study.
@@ -285,8 +286,8 @@ impl StudySpec {
             let chosen = before.chosen.iter().filter(|chosen| kept(&chosen.task));
             tune.chosen = chosen.cloned().collect();
         }
-        self.schemes = both(&earlier.schemes, self.schemes);
-        self.seeds = both(&earlier.seeds, self.seeds);
+        self.schemes = once(earlier.schemes.iter().cloned().chain(self.schemes));
+        self.seeds = once(earlier.seeds.iter().copied().chain(self.seeds));
         self.grown.clone_from(&earlier.grown);
         let has_other_steps = |task: &&TaskSteps| {
             let mut own = self.tasks.iter();
@@ -381,17 +382,6 @@ impl StudySpec {
         }
         differs
     }
-}
-
-/// The items of both lists, each once.
-fn both<T: Clone + PartialEq>(earlier: &[T], later: Vec<T>) -> Vec<T> {
-    let mut all = earlier.to_vec();
-    for item in later {
-        if !all.contains(&item) {
-            all.push(item);
-        }
-    }
-    all
 }
 
 #[cfg(test)]

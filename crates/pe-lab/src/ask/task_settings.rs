@@ -1,5 +1,6 @@
 //! Settings of a task behind its name, such as `mqar(tokens=64, pairs=4, vocabulary=8192)`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::settings::{Named, Setting, no_setting, whole, wrong_value};
@@ -37,7 +38,7 @@ pub(super) fn with_settings(named: &Named<'_>) -> Result<Arc<dyn Task>, LabError
             named.name
         )));
     };
-    let (mut values, mut blanks) = (Vec::new(), false);
+    let (mut values, mut blanks) = (BTreeMap::new(), false);
     for (name, value) in &named.settings {
         if !known.contains(name) {
             return Err(no_setting("task", task, name, known));
@@ -55,14 +56,9 @@ pub(super) fn with_settings(named: &Named<'_>) -> Result<Arc<dyn Task>, LabError
             Setting::Word(_) => whole(f64::NAN, 0),
         };
         let number = number.map_err(|bounds| wrong_value(name, "task", task, value, &bounds))?;
-        values.push((*name, number));
+        values.insert(*name, number);
     }
-    let of = |name: &str| {
-        let mut values = values.iter();
-        values
-            .find(|(there, _)| *there == name)
-            .map(|(_, value)| *value)
-    };
+    let of = |name: &str| values.get(name).copied();
     match *task {
         "mqar" => {
             let tokens = of("tokens").unwrap_or(MqarOfSize::TOKENS);

@@ -110,13 +110,9 @@ impl Tasks {
             }
             _ => of(name),
         };
-        task.ok_or_else(|| LabError::Unknown {
-            what: "task",
-            name: name.to_string(),
-            known: match &self.data {
-                Some(_) => self.names().collect(),
-                None => registry::task_names().map(String::from).collect(),
-            },
+        task.ok_or_else(|| match &self.data {
+            Some(_) => LabError::unknown("task", name, self.names()),
+            None => LabError::unknown("task", name, registry::task_names()),
         })
     }
 }

@@ -137,7 +137,7 @@ pub struct Reading {
     #[arg(long, value_name = "C", value_parser = delimiter, hide_short_help = true)]
     pub delimiter: Option<char>,
     /// The first line is a row like the others; the columns are called 1, 2, 3 and so on
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[arg(long, hide_short_help = true)]
     pub no_header: bool,
     /// Cut sequences after this many tokens, and say how many were cut [default: a row of more than 512
@@ -158,7 +158,7 @@ pub struct Reading {
     pub skip_bad: usize,
     /// Train on rows of every length. Without this the longest tenth of the rows is only tested, as data
     /// beyond the training lengths
-    #[serde(skip_serializing_if = "is_false")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[arg(long, hide_short_help = true)]
     pub no_beyond: bool,
     /// What to predict. Plain text: the next token, or masked characters [default: next]. Rows: the label as a class, the
@@ -225,10 +225,6 @@ fn read_delimiter<'de, D: serde::Deserializer<'de>>(file: D) -> Result<Option<ch
     let text = Option::<String>::deserialize(file)?;
     let read = text.map(|text| delimiter(&text).map_err(serde::de::Error::custom));
     read.transpose()
-}
-
-fn is_false(flag: &bool) -> bool {
-    !flag
 }
 
 fn is_zero(number: &usize) -> bool {

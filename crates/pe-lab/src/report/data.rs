@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::results::{Results, ResultsFile};
 use super::summary::TaskSummary;
-use super::words::once;
 use crate::ask::{AtResolution, StudySpec, TaskSteps, Tasks, Versions};
 use crate::data::DataSpec;
+use crate::grouped::once;
 use crate::learn::LengthScore;
 use crate::run::{Costs, Measures, Outcome, Outcomes, Study, codes};
 use crate::stats::{Errors, mean};

@@ -8,10 +8,11 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::words::{counted, once};
+use super::words::counted;
 use crate::data::{digest, shorten};
 use crate::error::LabError;
 use crate::folder::{Entry, read_bounded};
+use crate::grouped::once;
 use crate::learn::{LengthScore, TEST_ONLY};
 use crate::run::Measures;
 use crate::task::Score;

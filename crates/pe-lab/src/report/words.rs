@@ -60,17 +60,6 @@ pub fn number(n: usize) -> String {
         .map_or_else(|| n.to_string(), |word| word.to_string())
 }
 
-/// What is in a list, each thing once, in its order.
-pub fn once<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut once = Vec::new();
-    for item in all {
-        if !once.contains(&item) {
-            once.push(item);
-        }
-    }
-    once
-}
-
 /// For example `a, b and c`. A long list ends with a count.
 pub fn list<T: AsRef<str>>(names: &[T]) -> String {
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();

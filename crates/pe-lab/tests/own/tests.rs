@@ -258,7 +258,7 @@ fn a_network_takes_the_place_of_the_encoder() {
     let parameters = &result["outcome"]["finished"]["parameters"];
     assert_eq!(*parameters, 16 * 16 + 4 * 16 + 42 * 16 + (16 * 2 + 2));
     failed(ran(at, "compare --network meen --dry-run --out t"), 2)
-        .says("there is no network `meen`; the networks are: encoder, mean");
+        .says("there is no network `meen` (did you mean `mean`?); the networks are: encoder, mean");
 }
 
 fn another_program_does_not_know_its_names() {

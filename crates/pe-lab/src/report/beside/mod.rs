@@ -14,8 +14,9 @@ use super::Report;
 use super::comparison::Part;
 use super::paper::{DASH, Grid, Row};
 use super::summary::{Summary, TaskSummary};
-use super::words::{fixed, list, once, range};
+use super::words::{fixed, list, range};
 use crate::ask::{StudySpec, differing, fields_of};
+use crate::grouped::once;
 use crate::stats::Interval;
 
 /// Several studies beside each other.

@@ -7,6 +7,16 @@ use crate::run::Measures;
 use crate::stats::{RowScores, mean};
 use crate::task::TestRows;
 
+/// What a scheme has on each of these tasks in a part; `None` if it has no score on one of them.
+pub(super) fn groups_of<'a>(
+    scheme: &str,
+    part: Part,
+    tasks: &[&'a TaskSummary],
+) -> Option<Vec<&'a Group>> {
+    let of_task = |task: &&'a TaskSummary| task.scheme(scheme)?.part(part);
+    tasks.iter().map(of_task).collect()
+}
+
 /// The normalized score of every test row of a part, the rows of all folds side by side, at every seed that counts for a
 /// scheme. The rows of a failed training have its score. `None` if the results have no scores of single rows, or if the
 /// rows overlap, as the windows of a text do.
@@ -16,11 +26,7 @@ pub(super) fn row_scores(
     scheme: &str,
     part: Part,
 ) -> Option<RowScores> {
-    let groups: Option<Vec<&Group>> = tasks
-        .iter()
-        .map(|task| task.scheme(scheme)?.part(part))
-        .collect();
-    let groups = groups?;
+    let groups = groups_of(scheme, part, tasks)?;
     let (seeds, _) = complete_seeds(&groups);
     let of_seed = |seed: &u64| {
         let of_task = |(task, group): (&&TaskSummary, &&Group)| {
