@@ -20,8 +20,7 @@ pub(super) struct Rows {
     #[arg(long, display_order = 63, value_name = "KIND or FILE", value_parser = kind_or_file, hide_short_help = true)]
     tokens: Option<Tokens>,
     /// A table of two columns, id and class, separated by a comma or a tab: the classes of FASTA and FASTQ records, or of
-    /// the series of --id, if the data file has ids and no classes. If no row has the id on its first line, that line is a
-    /// header
+    /// the series of --id, if the data file has ids and no classes. The first line is a header if its id is that of no row
     // In the help it stands behind --target.
     #[arg(
         long,
