@@ -6,7 +6,7 @@ use pe_burn::RopeScaling;
 use pe_burn::scaling::{Dynamic, Linear, Llama3, Ntk, Yarn};
 use serde::{Deserialize, Serialize};
 
-use super::settings::{Named, Setting};
+use super::settings::{Named, Setting, no_setting, wrong_value};
 use crate::error::LabError;
 use crate::task::Task;
 
@@ -163,10 +163,8 @@ impl TestScaling {
     ///
     /// [`LabError::Usage`] with the number that it does not take.
     pub fn scaling(&self, lengths: Lengths) -> Result<RopeScaling, LabError> {
-        let wrong = |what: &str, value: &dyn fmt::Display, allowed: String| {
-            LabError::Usage(format!(
-                "{what} of the scaling {self} is {value}; it must be {allowed}"
-            ))
+        let wrong = |setting: &str, value: f64, allowed: String| {
+            wrong_value(setting, "scaling", &self.to_string(), &value, &allowed)
         };
         let mut scaling = lengths.scaling(&self.name).map_err(|allowed| {
             LabError::Usage(format!(
@@ -175,11 +173,11 @@ impl TestScaling {
             ))
         })?;
         if let Some(factor) = self.factor {
-            scaling = with_factor(scaling, factor).map_err(|of| wrong("`factor`", &factor, of))?;
+            scaling = with_factor(scaling, factor).map_err(|of| wrong("factor", factor, of))?;
         }
         if let Some(original) = self.original {
             scaling = with_original(scaling, original)
-                .map_err(|allowed| wrong("`original`", &original, allowed))?;
+                .map_err(|allowed| wrong("original", original, allowed))?;
         }
         Ok(scaling)
     }
@@ -200,10 +198,8 @@ impl TryFrom<String> for TestScaling {
                 "factor" => &mut scaling.factor,
                 "original" => &mut scaling.original,
                 other => {
-                    return Err(LabError::Usage(format!(
-                        "the scaling {} has no setting `{other}`; it has: factor, original",
-                        named.name
-                    )));
+                    let known = ["factor", "original"];
+                    return Err(no_setting("scaling", named.name, other, &known));
                 }
             };
             match value {
@@ -233,12 +229,12 @@ impl fmt::Display for TestScaling {
         let set = [("factor", self.factor), ("original", self.original)];
         let set = set
             .into_iter()
-            .filter_map(|(name, value)| Some(format!("{name}={}", value?)));
-        let set: Vec<String> = set.collect();
-        match set.is_empty() {
-            true => f.write_str(&self.name),
-            false => write!(f, "{}({})", self.name, set.join(",")),
+            .filter_map(|(name, value)| Some((name, Setting::Number(value?))));
+        Named {
+            name: &self.name,
+            settings: set.collect(),
         }
+        .fmt(f)
     }
 }
 

@@ -54,7 +54,19 @@ pub(super) struct Labelled {
     vocabulary: HashMap<String, u32>,
     /// What a token of an answer is, where answers are written.
     kind: TokenKind,
-    pub division: Division,
+    name: String,
+    /// The size of the vocabulary without BOS and EOS, which come after it.
+    words: usize,
+    /// The lengths of the shortest and the longest row that may be in training.
+    train_lengths: (usize, usize),
+    /// The held-out rows that are tested, by length.
+    inside: Vec<Bin>,
+    /// The tested rows that are longer than any in training, by length; none without such a test.
+    beyond: Vec<Bin>,
+    /// What number is predicted of a row, where labels are numbers.
+    pub target: Option<Target>,
+    /// How times become positions, where rows have times.
+    pub times: Option<Unit>,
     /// The numbers of the tokens, where they are numbers: then there is no vocabulary.
     pub measured: Option<Measured>,
     /// The number of every label, where numbers are predicted; else none.
@@ -71,24 +83,6 @@ pub(super) struct Labelled {
     about: String,
     source: String,
     epochs: Epochs,
-}
-
-/// Which rows one task is about, and with how many words.
-#[derive(Debug)]
-pub(super) struct Division {
-    pub name: String,
-    /// The size of the vocabulary without BOS and EOS, which come after it.
-    words: usize,
-    /// The lengths of the shortest and the longest row that may be in training.
-    train_lengths: (usize, usize),
-    /// The held-out rows that are tested, by length.
-    inside: Vec<Bin>,
-    /// The tested rows that are longer than any in training, by length; none without such a test.
-    beyond: Vec<Bin>,
-    /// What number is predicted of a row, where labels are numbers.
-    pub target: Option<Target>,
-    /// How times become positions, where rows have times.
-    pub times: Option<Unit>,
 }
 
 impl Labelled {
@@ -127,15 +121,13 @@ impl Labelled {
             kind: data.written.unwrap_or(TokenKind::Words),
             values: values.unwrap_or_default(),
             epochs: Epochs::over(split.train.len(), "data/train"),
-            division: Division {
-                name,
-                words: numbers.iter().max().map_or(1, |most| *most as usize + 1),
-                train_lengths: split.train_lengths,
-                target,
-                times: unit,
-                inside: split.inside,
-                beyond: split.beyond.unwrap_or_default(),
-            },
+            name,
+            words: numbers.iter().max().map_or(1, |most| *most as usize + 1),
+            train_lengths: split.train_lengths,
+            target,
+            times: unit,
+            inside: split.inside,
+            beyond: split.beyond.unwrap_or_default(),
             apart: None,
             units: split.together.of_row,
             warning,
@@ -154,16 +146,6 @@ impl Labelled {
     #[cfg(test)]
     pub fn tested_rows(&self) -> Vec<usize> {
         self.bins().flat_map(|bin| &bin.rows).copied().collect()
-    }
-
-    /// What number is predicted of a row, where labels are numbers.
-    pub fn target(&self) -> Option<&Target> {
-        self.division.target.as_ref()
-    }
-
-    /// How times become positions, where rows have times.
-    pub fn times(&self) -> Option<&Unit> {
-        self.division.times.as_ref()
     }
 
     /// A sequence as the model reads it: BOS, the numbers of its words, EOS.
@@ -185,12 +167,12 @@ impl Labelled {
 
     /// The numbers of words with BOS and EOS around them.
     fn framed(&self, words: impl Iterator<Item = usize>) -> Vec<usize> {
-        let bos = self.division.words;
+        let bos = self.words;
         iter::once(bos).chain(words).chain([bos + 1]).collect()
     }
 
     fn bins(&self) -> impl Iterator<Item = &Bin> {
-        self.division.inside.iter().chain(&self.division.beyond)
+        self.inside.iter().chain(&self.beyond)
     }
 
     fn sample(&self, row: usize) -> Sample {
@@ -201,7 +183,7 @@ impl Labelled {
             Some(measured) => measured.input(tokens.map(|token| measured.step(token))),
             None => self.framed(tokens).into(),
         };
-        let sample = match (&self.sequences.answers, &self.division.target) {
+        let sample = match (&self.sequences.answers, &self.target) {
             (Some(answers), _) => Prompted {
                 prompt: input.tokens().to_vec(),
                 answer: answers[class].iter().map(number).collect(),
@@ -212,7 +194,7 @@ impl Labelled {
             }
             (None, None) => Sample::new(input, vec![Answer { position: 0, class }]),
         };
-        let times = self.times().zip(self.sequences.since(row));
+        let times = self.times.as_ref().zip(self.sequences.since(row));
         Sample {
             times: times.map(|(unit, since)| unit.positions(since)),
             ..sample
@@ -260,7 +242,7 @@ fn read_as(data: &Rows, split: &Split) -> Result<(Vec<u32>, usize, Option<Measur
 
 impl Task for Labelled {
     fn name(&self) -> &str {
-        &self.division.name
+        &self.name
     }
 
     fn about(&self) -> &str {
@@ -273,7 +255,7 @@ impl Task for Labelled {
 
     fn vocabulary(&self) -> usize {
         match self.measured {
-            None => self.division.words + self.framing(),
+            None => self.words + self.framing(),
             Some(_) => 0,
         }
     }
@@ -284,8 +266,8 @@ impl Task for Labelled {
 
     /// The labels; of answers that are written, every token of the vocabulary and the end; 1 for a number.
     fn classes(&self) -> usize {
-        match (self.causal(), self.target()) {
-            (true, _) => self.division.words + 1,
+        match (self.causal(), &self.target) {
+            (true, _) => self.words + 1,
             (false, Some(_)) => 1,
             (false, None) => self.labels.len(),
         }
@@ -299,7 +281,7 @@ impl Task for Labelled {
     }
 
     fn measure(&self) -> Measure {
-        match (self.causal(), self.target()) {
+        match (self.causal(), &self.target) {
             (true, _) => Measure::ExactMatch,
             (false, None) => Measure::Accuracy,
             (false, Some(target)) => Measure::Error {
@@ -309,7 +291,7 @@ impl Task for Labelled {
     }
 
     fn unit(&self) -> f64 {
-        self.target().map_or(1.0, |target| target.deviation)
+        self.target.as_ref().map_or(1.0, |target| target.deviation)
     }
 
     fn causal(&self) -> bool {
@@ -317,7 +299,7 @@ impl Task for Labelled {
     }
 
     fn has_times(&self) -> bool {
-        self.times().is_some()
+        self.times.is_some()
     }
 
     fn generation(&self) -> Option<&dyn Generation> {
@@ -330,12 +312,12 @@ impl Task for Labelled {
 
     /// From the shortest row to the longest row that may be in training.
     fn train_lengths(&self) -> RangeInclusive<usize> {
-        let (shortest, longest) = self.division.train_lengths;
+        let (shortest, longest) = self.train_lengths;
         shortest..=longest
     }
 
     fn is_inside(&self, length: usize) -> bool {
-        let mut inside = self.division.inside.iter();
+        let mut inside = self.inside.iter();
         inside.any(|bin| bin.length == length)
     }
 
@@ -369,12 +351,12 @@ impl Task for Labelled {
     /// all those tested beyond. The share in a single bin of lengths could be so close to 1 that one row
     /// would change the normalized score by a half. Of numbers it is the error of the mean of the training, in the same rows.
     fn floor(&self, length: usize) -> f64 {
-        let mut parts = [&self.division.inside, &self.division.beyond].into_iter();
+        let mut parts = [&self.inside, &self.beyond].into_iter();
         let part = parts.find(|part| part.iter().any(|bin| bin.length == length));
         part.map_or(0.0, |part| {
             let label = |row: usize| self.sequences.label(row);
             let tested = part.iter().flat_map(|bin| &bin.rows);
-            match self.target() {
+            match &self.target {
                 Some(target) => target.floor(tested.map(|row| self.values[label(*row)])),
                 None => most_frequent_share(tested.map(|row| label(*row))),
             }
@@ -382,7 +364,7 @@ impl Task for Labelled {
     }
 
     fn floor_about(&self) -> &str {
-        match (self.causal(), self.target()) {
+        match (self.causal(), &self.target) {
             (true, _) => "always the most frequent answer",
             (false, None) => "always the most frequent label",
             (false, Some(_)) => "always the mean of the training",

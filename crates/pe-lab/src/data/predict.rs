@@ -138,7 +138,7 @@ fn of_file(
     let (format, _, text) = open(&Entry::named(file), reading)?;
     let mut rows = Collector::new(reading, Labels::IfAny);
     rows.classes = classes;
-    if task.target().is_some() {
+    if task.target.is_some() {
         rows.ask_numbers();
     }
     let notes = rows_of(file, format, &text, &mut rows);
@@ -168,7 +168,7 @@ fn of_texts(path: &Path, reading: &Reading, labels: &[String]) -> Result<Found, 
 /// What there is to predict of these rows.
 fn to_predict(task: &Arc<Labelled>, found: Found) -> Result<ToPredict, Problem> {
     let (mut rows, mut notes) = (found.rows, found.notes);
-    match (task.times(), &rows.times) {
+    match (&task.times, &rows.times) {
         (Some(unit), Some(times)) => unit.check(times)?,
         (Some(_), None) => {
             return Err(Problem::Other(
@@ -177,10 +177,10 @@ fn to_predict(task: &Arc<Labelled>, found: Found) -> Result<ToPredict, Problem> 
         }
         (None, _) => notes.extend(rows.settle_times(true)),
     }
-    let times = task.times().zip(rows.times.as_ref());
+    let times = task.times.as_ref().zip(rows.times.as_ref());
     let truth = |label: &String| {
         let label = Some(label).filter(|label| *label != UNLABELLED)?;
-        match (task.causal(), task.target()) {
+        match (task.causal(), &task.target) {
             (true, _) => Some(Truth::Label(task.as_written(label))),
             (false, None) => Some(Truth::Label(label.clone())),
             (false, Some(_)) => finite(label).map(Truth::Number),
@@ -206,7 +206,10 @@ fn to_predict(task: &Arc<Labelled>, found: Found) -> Result<ToPredict, Problem> 
             .enumerate()
             .map(sample)
             .collect::<Result<_, Problem>>()?,
-        from: task.target().map(|target| vec![target.mean; all().len()]),
+        from: task
+            .target
+            .as_ref()
+            .map(|target| vec![target.mean; all().len()]),
         truth: all().map(|row| truth(&rows.labels[row.label])).collect(),
         names: rows.names,
         notes,

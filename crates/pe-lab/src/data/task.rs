@@ -170,7 +170,7 @@ impl DataTask {
     /// The labels, in the order of the classes. None for a plain text, and where a number is predicted.
     pub fn labels(&self) -> &[String] {
         match &self.made {
-            Made::Rows(tasks) if tasks[0].target().is_none() => &tasks[0].labels,
+            Made::Rows(tasks) if tasks[0].target.is_none() => &tasks[0].labels,
             Made::Rows(_) | Made::Text(_) | Made::Next(_) => &[],
             Made::Images(task) => task.labels(),
             Made::Series(task) => task.labels(),

@@ -32,7 +32,7 @@ impl Labelled {
 impl Generation for Labelled {
     /// The class that ends an answer, after those of all tokens of the vocabulary.
     fn end(&self) -> usize {
-        self.division.words
+        self.words
     }
 
     fn token(&self, class: usize) -> usize {
