@@ -17,8 +17,8 @@ use super::layer_norm::{Read, Rows};
 use super::linear::affine;
 use super::math::gelu;
 use super::products::{
-    Matrix, New, both_initialized, column_sums, initialized, product, rows_per_chunk, set_product,
-    sums_of,
+    Matrix, New, both_initialized, chunks_at_a_time, column_sums, initialized, product,
+    rows_per_chunk, set_product, sums_of,
 };
 use super::{contiguous, elements};
 
@@ -121,7 +121,7 @@ impl<'a> Weights<'a> {
 fn forward(x: Rows, weights: Weights) -> [Vec<f32>; 2] {
     let Weights { w1, b1, w2, b2 } = weights;
     let ([d_model, d_ff], rows) = (weights.sizes(), weights.rows(x));
-    let chunk = rows_per_chunk(rows);
+    let chunk = rows_per_chunk(rows) * chunks_at_a_time(rows, d_ff.max(d_model), 0);
     let write = |y: New<'_>, h: New<'_>| {
         if rows <= FEW {
             let h = few::affine(h, &x.read(), w1, b1);
@@ -154,27 +154,37 @@ fn backward(x: Rows, weights: Weights, h: &[f32], dy: &[f32]) -> ([Vec<f32>; 2],
         "rows of h and of the gradient"
     );
     let write = |dx: New<'_>| {
-        let chunks = dx
-            .chunks_mut(chunk * d_model)
-            .zip(x.chunks(chunk * d_model))
-            .zip(h.chunks(chunk * d_ff))
-            .zip(dy.chunks(chunk * d_model));
         let lens = [w1.len(), d_ff, w2.len(), x.sums()];
+        let some = chunk * chunks_at_a_time(rows, d_ff.max(d_model), lens.iter().sum());
+        let chunks = dx
+            .chunks_mut(some * d_model)
+            .zip(x.chunks(some * d_model))
+            .zip(h.chunks(some * d_ff))
+            .zip(dy.chunks(some * d_model));
         sums = sums_of(chunks, lens, |(((dx, x), h), dy)| {
-            let dy = Matrix::dense(dy, d_model);
-            let mut dh = product(dy, Matrix::dense(w2, d_model).t());
+            let mut dh = product(Matrix::dense(dy, d_model), Matrix::dense(w2, d_model).t());
             // SAFETY: it initializes as many elements as there are of `h`.
             let activated =
                 unsafe { initialized(h.len(), |out| activate_backward(out, h, &mut dh)) };
-            let dw2 = product(Matrix::dense(&activated, d_ff).t(), dy);
+            // For each chunk, the product of the transposed rows of `a` with those of `b`.
+            let of_chunks = |(a, d_a): (&[f32], usize), (b, d_b): (&[f32], usize)| {
+                let chunks = a.chunks(chunk * d_a).zip(b.chunks(chunk * d_b));
+                let products =
+                    chunks.map(|(a, b)| product(Matrix::dense(a, d_a).t(), Matrix::dense(b, d_b)));
+                products.collect::<Vec<_>>()
+            };
+            let dw2 = of_chunks((&activated, d_ff), (dy, d_model));
             drop(activated);
-            let dh_rows = Matrix::dense(&dh, d_ff);
             let w1 = Matrix::dense(w1, d_ff).t();
-            // SAFETY: `dx` has as many elements as the chunk of `x`, and the product is all of them.
-            let (read, norm) =
-                unsafe { x.backward(dx, |of| set_product(of, d_model, 1.0, dh_rows, w1)) };
-            let dw1 = product(Matrix::dense(&read, d_model).t(), dh_rows);
-            [dw1, column_sums(&dh, d_ff), dw2, norm]
+            let write = |of: New<'_>| set_product(of, d_model, 1.0, Matrix::dense(&dh, d_ff), w1);
+            // SAFETY: `dx` has as many elements as the rows of `x`, and the product is all of them.
+            let (read, norms) = unsafe { x.backward(dx, chunk * d_model, write) };
+            let dw1 = of_chunks((&read, d_model), (&dh, d_ff));
+            let db1 = dh.chunks(chunk * d_ff).map(|dh| column_sums(dh, d_ff));
+            let parts = dw1.into_iter().zip(db1).zip(dw2).zip(norms);
+            parts
+                .map(|(((dw1, db1), dw2), norm)| [dw1, db1, dw2, norm])
+                .collect()
         });
     };
     // SAFETY: `dx`, `x` and `dy` have `rows * d_model` elements and `h` has `rows * d_ff`, so there are as many chunks of each;

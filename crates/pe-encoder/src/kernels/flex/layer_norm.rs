@@ -159,8 +159,8 @@ impl<'a> Rows<'a> {
         Cow::Owned(unsafe { initialized(self.x.len(), write) })
     }
 
-    /// Writes the gradient of `x` to `dx`. Returns [what is read](Self::read), and the gradients of γ and β, one after the other;
-    /// without a normalization no gradients.
+    /// Writes the gradient of `x` to `dx`. Returns [what is read](Self::read), and for each chunk of so many elements the gradients
+    /// of γ and β, one after the other; without a normalization no gradients.
     ///
     /// # Safety
     ///
@@ -168,17 +168,24 @@ impl<'a> Rows<'a> {
     pub unsafe fn backward(
         self,
         dx: New<'_>,
+        chunk: usize,
         write: impl FnOnce(New<'_>),
-    ) -> (Cow<'a, [f32]>, Vec<f32>) {
+    ) -> (Cow<'a, [f32]>, Vec<Vec<f32>>) {
         let Some(norm) = self.norm else {
             write(dx);
-            return (Cow::Borrowed(self.x), Vec::new());
+            let none = self.x.chunks(chunk).map(|_| Vec::new());
+            return (Cow::Borrowed(self.x), none.collect());
         };
         assert_eq!(dx.len(), self.x.len(), "a gradient for every element");
         // SAFETY: the caller promises what `write` does.
         let mut rows = unsafe { initialized(dx.len(), write) };
-        let mut sums = vec![0.0; 2 * norm.gamma.len()];
-        normalize_backward(dx, self.x, norm, &mut rows, &mut sums);
+        let chunks = dx.chunks_mut(chunk).zip(self.x.chunks(chunk));
+        let sums = chunks.zip(rows.chunks_mut(chunk)).map(|((dx, x), rows)| {
+            let mut sums = vec![0.0; 2 * norm.gamma.len()];
+            normalize_backward(dx, x, norm, rows, &mut sums);
+            sums
+        });
+        let sums = sums.collect();
         (Cow::Owned(rows), sums)
     }
 }
@@ -209,7 +216,7 @@ fn backward(x: &[f32], norm: Norm<'_>, dy: &mut [f32]) -> [Vec<f32>; 3] {
         [sums] = sums_of(chunks, [2 * width], |((dx, x), dy)| {
             let mut sums = vec![0.0; 2 * width];
             normalize_backward(dx, x, norm, dy, &mut sums);
-            [sums]
+            vec![[sums]]
         });
     };
     // SAFETY: `dx`, `x` and `dy` have the same number of elements, so there is a chunk of each, and `normalize_backward`

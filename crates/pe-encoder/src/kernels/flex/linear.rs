@@ -9,8 +9,8 @@ use pe_burn::threads;
 use super::few::{self, FEW};
 use super::layer_norm::{Read, Rows};
 use super::products::{
-    Matrix, New, add_product, column_sums, initialized, product, rows_per_chunk, set_product,
-    sums_of,
+    Matrix, New, add_product, chunks_at_a_time, column_sums, initialized, product, rows_per_chunk,
+    set_product, sums_of,
 };
 use super::{contiguous, elements, tensor};
 
@@ -74,7 +74,7 @@ fn forward(x: Rows, weight: &[f32], bias: &[f32]) -> Vec<f32> {
     let outputs = bias.len();
     let inputs = weight.len() / outputs;
     let rows = x.len() / inputs;
-    let chunk = rows_per_chunk(rows);
+    let chunk = rows_per_chunk(rows) * chunks_at_a_time(rows, inputs.max(outputs), 0);
     assert_eq!(x.len(), rows * inputs, "whole rows of x");
     let write = |y: New<'_>| {
         if rows <= FEW {
@@ -125,21 +125,27 @@ fn backward(x: Rows, weight: &[f32], outputs: usize, dy: &[f32]) -> ([Vec<f32>; 
         "whole rows"
     );
     let write = |dx: New<'_>| {
-        let chunks = dx
-            .chunks_mut(chunk * inputs)
-            .zip(x.chunks(chunk * inputs))
-            .zip(dy.chunks(chunk * outputs));
         let lens = [weight.len(), x.sums()];
+        let some = chunk * chunks_at_a_time(rows, inputs.max(outputs), lens.iter().sum());
+        let chunks = dx
+            .chunks_mut(some * inputs)
+            .zip(x.chunks(some * inputs))
+            .zip(dy.chunks(some * outputs));
         [dw, norm] = sums_of(chunks, lens, |((dx, x), dy)| {
-            let dy = Matrix::dense(dy, outputs);
             let weight = Matrix::dense(weight, outputs).t();
-            // SAFETY: `dx` has as many elements as the chunk of `x`, and the product is all of them.
-            let (read, norm) =
-                unsafe { x.backward(dx, |of| set_product(of, inputs, 1.0, dy, weight)) };
-            [product(Matrix::dense(&read, inputs).t(), dy), norm]
+            let of_dy = Matrix::dense(dy, outputs);
+            let write = |of: New<'_>| set_product(of, inputs, 1.0, of_dy, weight);
+            // SAFETY: `dx` has as many elements as the rows of `x`, and the product is all of them.
+            let (read, norms) = unsafe { x.backward(dx, chunk * inputs, write) };
+            let chunks = read.chunks(chunk * inputs).zip(dy.chunks(chunk * outputs));
+            let parts = chunks.zip(norms).map(|((read, dy), norm)| {
+                let (read, dy) = (Matrix::dense(read, inputs), Matrix::dense(dy, outputs));
+                [product(read.t(), dy), norm]
+            });
+            parts.collect()
         });
     };
-    // SAFETY: `x` has `rows * inputs` elements and `dy` has `rows * outputs`, so a chunk of `dx` and its chunk of `dy` have
+    // SAFETY: `x` has `rows * inputs` elements and `dy` has `rows * outputs`, so a piece of `dx` and its piece of `dy` have
     // the same rows, and the product of that with the transposed W, `[outputs, inputs]`, is as long as the first.
     let dx = unsafe { initialized(x.len(), write) };
     ([dx, norm], [dw, column_sums(dy, outputs)])

@@ -6,13 +6,37 @@ use multiversion::multiversion;
 pub use pe_burn::matrix::{Matrix, add_product, add_spaced_product, put_product, set_product};
 use pe_burn::threads;
 
+/// The least rows of a chunk.
+const LEAST: usize = 64;
+
 /// The number of rows that a thread takes at a time: an eighth of all, so that there is work for
 /// every thread, but at least 64, so that a matrix product is worth its overhead.
 ///
 /// It does not depend on the number of threads. Each chunk is summed on its own and the sums are
 /// added in the order of the chunks, so the result does not depend on it either.
 pub fn rows_per_chunk(rows: usize) -> usize {
-    rows.div_ceil(8).max(64)
+    rows.div_ceil(8).max(LEAST)
+}
+
+/// How many of these [chunks](rows_per_chunk) a thread takes at a time for products that are not summed: with more rows a
+/// product packs the other matrix less often. Each thread has two turns or more.
+///
+/// `widest` is the number of columns of the widest matrix of these rows, and `sums` that of the elements that are summed for
+/// each chunk; what a thread works on stays in its second cache.
+pub fn chunks_at_a_time(rows: usize, widest: usize, sums: usize) -> usize {
+    /// 1 MiB and 4 MiB, in elements.
+    const MOST: [usize; 2] = [1 << 18, 1 << 20];
+    // In fewer rows the last chunk may be so small that `gemm` sums in another order, and results would depend on the number
+    // of threads.
+    if rows < 9 * LEAST {
+        return 1;
+    }
+    let chunk = rows_per_chunk(rows);
+    let turns = rows.div_ceil(chunk) / (2 * threads::count());
+    turns
+        .min(MOST[0] / (chunk * widest).max(1))
+        .min(MOST[1] / sums.max(1))
+        .max(1)
 }
 
 /// Memory that is not yet initialized.
@@ -67,7 +91,8 @@ pub fn product(a: Matrix, b: Matrix) -> Vec<f32> {
 /// up.
 const SMALL: usize = 1 << 17;
 
-/// The sums of what `part` returns for each chunk, vectors of these lengths, added in the order of the chunks.
+/// The sums of what `parts` returns for each chunk, vectors of these lengths, added in the order of the chunks. It is called
+/// with one chunk or several that follow each other.
 ///
 /// If they are large, only as many chunks as there are threads are computed at a time: a part of the gradient of a weight
 /// is as large as the weight, and there are eight parts.
@@ -78,7 +103,7 @@ const SMALL: usize = 1 << 17;
 pub fn sums_of<C: Send, const N: usize>(
     mut chunks: impl Iterator<Item = C>,
     lens: [usize; N],
-    part: impl Fn(C) -> [Vec<f32>; N] + Sync,
+    parts: impl Fn(C) -> Vec<[Vec<f32>; N]> + Sync,
 ) -> [Vec<f32>; N] {
     let at_a_time = match lens.iter().sum::<usize>() <= SMALL {
         true => usize::MAX,
@@ -90,7 +115,7 @@ pub fn sums_of<C: Send, const N: usize>(
         if some.is_empty() {
             return sums.expect("at least one chunk");
         }
-        for part in each(some.into_iter(), &part) {
+        for part in each(some.into_iter(), &parts).into_iter().flatten() {
             let Some(sums) = &mut sums else {
                 sums = Some(part);
                 continue;
