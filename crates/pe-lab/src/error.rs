@@ -11,7 +11,7 @@ use crate::names::did_you_mean;
 /// An error of the laboratory.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// A name that does not exist, of a task, a scheme, a device or a preset.
+    /// A name that does not exist, of a task, a scheme, a network, a device or a preset.
     #[error("there is no {what} `{name}`{}; the {what}s are: {}", did_you_mean(name, known), known.join(", "))]
     Unknown {
         /// What kind of thing the name should belong to, such as `task`.

@@ -48,6 +48,7 @@ pub use layers::LayerRecipe;
 pub use model::{ACTIVATIONS, ModelSpec, NORMS};
 pub use network::{ENCODER, Network};
 pub use plan::{All, Names, PRESETS, Plan, Seeds, Steps, Until, test_scalings};
+pub(crate) use positional::normal;
 pub use recipe::{Recipe, Schedule};
 pub use registry::{code, network, networks, task_names};
 pub use resolution::AtResolution;

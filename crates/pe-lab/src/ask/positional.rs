@@ -136,7 +136,7 @@ fn started_at(config: &PositionalConfig, deviation: f64) -> Result<PositionalCon
 }
 
 /// Initial values from N(0, `std`).
-pub(super) fn normal(std: f64) -> Initializer {
+pub(crate) fn normal(std: f64) -> Initializer {
     Initializer::Normal { mean: 0.0, std }
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Mutex;
 
-use burn::module::{Initializer, Module, ModuleVisitor, Param};
+use burn::module::{Module, ModuleVisitor, Param};
 use burn::nn::loss::CrossEntropyLossConfig;
 
 use burn::nn::{Embedding, EmbeddingConfig, Linear, LinearConfig};
@@ -15,7 +15,7 @@ use pe_burn::{
 use pe_encoder::Cache;
 
 use super::batch::{InputTensor, TensorBatch};
-use crate::ask::{AtResolution, ModelSpec, Network, Scheme};
+use crate::ask::{AtResolution, ModelSpec, Network, Scheme, normal};
 use crate::data::digest;
 use crate::erased::Erased;
 use crate::error::LabError;
@@ -326,10 +326,6 @@ impl Model {
     pub fn position_parameters(&self) -> usize {
         self.scheme.num_params()
     }
-}
-
-fn normal(std: f64) -> Initializer {
-    Initializer::Normal { mean: 0.0, std }
 }
 
 /// The mean over the tokens of each row of `x`, `[rows, seq, d_model]`, padding left out.

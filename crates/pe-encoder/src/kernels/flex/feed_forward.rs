@@ -17,8 +17,8 @@ use super::layer_norm::{Read, Rows};
 use super::linear::affine;
 use super::math::gelu;
 use super::products::{
-    Matrix, New, both_initialized, chunks_at_a_time, column_sums, initialized, product,
-    rows_per_chunk, set_product, sums_of,
+    Matrix, New, both_initialized, column_sums, initialized, product, products_of_chunks,
+    rows_at_a_time, rows_per_chunk, set_product, sums_of,
 };
 use super::{contiguous, elements};
 
@@ -121,7 +121,7 @@ impl<'a> Weights<'a> {
 fn forward(x: Rows, weights: Weights) -> [Vec<f32>; 2] {
     let Weights { w1, b1, w2, b2 } = weights;
     let ([d_model, d_ff], rows) = (weights.sizes(), weights.rows(x));
-    let chunk = rows_per_chunk(rows) * chunks_at_a_time(rows, d_ff.max(d_model), 0);
+    let some = rows_at_a_time(rows, d_ff.max(d_model), 0);
     let write = |y: New<'_>, h: New<'_>| {
         if rows <= FEW {
             let h = few::affine(h, &x.read(), w1, b1);
@@ -129,9 +129,9 @@ fn forward(x: Rows, weights: Weights) -> [Vec<f32>; 2] {
             return;
         }
         let chunks = y
-            .chunks_mut(chunk * d_model)
-            .zip(h.chunks_mut(chunk * d_ff))
-            .zip(x.chunks(chunk * d_model));
+            .chunks_mut(some * d_model)
+            .zip(h.chunks_mut(some * d_ff))
+            .zip(x.chunks(some * d_model));
         threads::for_each(chunks, |((y, h), x)| {
             let h = affine(h, &x.read(), w1, b1);
             affine(y, &activated(h), w2, b2);
@@ -155,7 +155,7 @@ fn backward(x: Rows, weights: Weights, h: &[f32], dy: &[f32]) -> ([Vec<f32>; 2],
     );
     let write = |dx: New<'_>| {
         let lens = [w1.len(), d_ff, w2.len(), x.sums()];
-        let some = chunk * chunks_at_a_time(rows, d_ff.max(d_model), lens.iter().sum());
+        let some = rows_at_a_time(rows, d_ff.max(d_model), lens.iter().sum());
         let chunks = dx
             .chunks_mut(some * d_model)
             .zip(x.chunks(some * d_model))
@@ -166,22 +166,16 @@ fn backward(x: Rows, weights: Weights, h: &[f32], dy: &[f32]) -> ([Vec<f32>; 2],
             // SAFETY: it initializes as many elements as there are of `h`.
             let activated =
                 unsafe { initialized(h.len(), |out| activate_backward(out, h, &mut dh)) };
-            // For each chunk, the product of the transposed rows of `a` with those of `b`.
-            let of_chunks = |(a, d_a): (&[f32], usize), (b, d_b): (&[f32], usize)| {
-                let chunks = a.chunks(chunk * d_a).zip(b.chunks(chunk * d_b));
-                let products =
-                    chunks.map(|(a, b)| product(Matrix::dense(a, d_a).t(), Matrix::dense(b, d_b)));
-                products.collect::<Vec<_>>()
-            };
-            let dw2 = of_chunks((&activated, d_ff), (dy, d_model));
+            let dw2 = products_of_chunks(chunk, (&activated, d_ff), (dy, d_model));
+            let dw2: Vec<_> = dw2.collect();
             drop(activated);
             let w1 = Matrix::dense(w1, d_ff).t();
             let write = |of: New<'_>| set_product(of, d_model, 1.0, Matrix::dense(&dh, d_ff), w1);
             // SAFETY: `dx` has as many elements as the rows of `x`, and the product is all of them.
             let (read, norms) = unsafe { x.backward(dx, chunk * d_model, write) };
-            let dw1 = of_chunks((&read, d_model), (&dh, d_ff));
+            let dw1 = products_of_chunks(chunk, (&read, d_model), (&dh, d_ff));
             let db1 = dh.chunks(chunk * d_ff).map(|dh| column_sums(dh, d_ff));
-            let parts = dw1.into_iter().zip(db1).zip(dw2).zip(norms);
+            let parts = dw1.zip(db1).zip(dw2).zip(norms);
             parts
                 .map(|(((dw1, db1), dw2), norm)| [dw1, db1, dw2, norm])
                 .collect()

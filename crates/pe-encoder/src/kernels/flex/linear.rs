@@ -9,8 +9,8 @@ use pe_burn::threads;
 use super::few::{self, FEW};
 use super::layer_norm::{Read, Rows};
 use super::products::{
-    Matrix, New, add_product, chunks_at_a_time, column_sums, initialized, product, rows_per_chunk,
-    set_product, sums_of,
+    Matrix, New, add_product, column_sums, initialized, products_of_chunks, rows_at_a_time,
+    rows_per_chunk, set_product, sums_of,
 };
 use super::{contiguous, elements, tensor};
 
@@ -74,14 +74,14 @@ fn forward(x: Rows, weight: &[f32], bias: &[f32]) -> Vec<f32> {
     let outputs = bias.len();
     let inputs = weight.len() / outputs;
     let rows = x.len() / inputs;
-    let chunk = rows_per_chunk(rows) * chunks_at_a_time(rows, inputs.max(outputs), 0);
+    let some = rows_at_a_time(rows, inputs.max(outputs), 0);
     assert_eq!(x.len(), rows * inputs, "whole rows of x");
     let write = |y: New<'_>| {
         if rows <= FEW {
             few::affine(y, &x.read(), weight, bias);
             return;
         }
-        let chunks = y.chunks_mut(chunk * outputs).zip(x.chunks(chunk * inputs));
+        let chunks = y.chunks_mut(some * outputs).zip(x.chunks(some * inputs));
         threads::for_each(chunks, |(y, x)| {
             affine(y, &x.read(), weight, bias);
         });
@@ -126,23 +126,19 @@ fn backward(x: Rows, weight: &[f32], outputs: usize, dy: &[f32]) -> ([Vec<f32>; 
     );
     let write = |dx: New<'_>| {
         let lens = [weight.len(), x.sums()];
-        let some = chunk * chunks_at_a_time(rows, inputs.max(outputs), lens.iter().sum());
+        let some = rows_at_a_time(rows, inputs.max(outputs), lens.iter().sum());
         let chunks = dx
             .chunks_mut(some * inputs)
             .zip(x.chunks(some * inputs))
             .zip(dy.chunks(some * outputs));
         [dw, norm] = sums_of(chunks, lens, |((dx, x), dy)| {
             let weight = Matrix::dense(weight, outputs).t();
-            let of_dy = Matrix::dense(dy, outputs);
-            let write = |of: New<'_>| set_product(of, inputs, 1.0, of_dy, weight);
+            let write =
+                |of: New<'_>| set_product(of, inputs, 1.0, Matrix::dense(dy, outputs), weight);
             // SAFETY: `dx` has as many elements as the rows of `x`, and the product is all of them.
             let (read, norms) = unsafe { x.backward(dx, chunk * inputs, write) };
-            let chunks = read.chunks(chunk * inputs).zip(dy.chunks(chunk * outputs));
-            let parts = chunks.zip(norms).map(|((read, dy), norm)| {
-                let (read, dy) = (Matrix::dense(read, inputs), Matrix::dense(dy, outputs));
-                [product(read.t(), dy), norm]
-            });
-            parts.collect()
+            let dw = products_of_chunks(chunk, (&read, inputs), (dy, outputs));
+            dw.zip(norms).map(|(dw, norm)| [dw, norm]).collect()
         });
     };
     // SAFETY: `x` has `rows * inputs` elements and `dy` has `rows * outputs`, so a piece of `dx` and its piece of `dy` have

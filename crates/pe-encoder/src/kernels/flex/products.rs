@@ -9,8 +9,8 @@ use pe_burn::threads;
 /// The least rows of a chunk.
 const LEAST: usize = 64;
 
-/// The number of rows that a thread takes at a time: an eighth of all, so that there is work for
-/// every thread, but at least 64, so that a matrix product is worth its overhead.
+/// The number of rows of a chunk: an eighth of all, so that there is work for every thread, but at least 64, so that a matrix
+/// product is worth its overhead.
 ///
 /// It does not depend on the number of threads. Each chunk is summed on its own and the sums are
 /// added in the order of the chunks, so the result does not depend on it either.
@@ -18,25 +18,25 @@ pub fn rows_per_chunk(rows: usize) -> usize {
     rows.div_ceil(8).max(LEAST)
 }
 
-/// How many of these [chunks](rows_per_chunk) a thread takes at a time for products that are not summed: with more rows a
-/// product packs the other matrix less often. Each thread has two turns or more.
+/// The number of rows that a thread takes at a time for products that are not summed: one chunk, or several where there are
+/// few threads, since with more rows a product packs the other matrix less often. Each thread has two turns or more.
 ///
 /// `widest` is the number of columns of the widest matrix of these rows, and `sums` that of the elements that are summed for
 /// each chunk; what a thread works on stays in its second cache.
-pub fn chunks_at_a_time(rows: usize, widest: usize, sums: usize) -> usize {
+pub fn rows_at_a_time(rows: usize, widest: usize, sums: usize) -> usize {
     /// 1 MiB and 4 MiB, in elements.
     const MOST: [usize; 2] = [1 << 18, 1 << 20];
+    let chunk = rows_per_chunk(rows);
     // In fewer rows the last chunk may be so small that `gemm` sums in another order, and results would depend on the number
     // of threads.
     if rows < 9 * LEAST {
-        return 1;
+        return chunk;
     }
-    let chunk = rows_per_chunk(rows);
     let turns = rows.div_ceil(chunk) / (2 * threads::count());
-    turns
+    let chunks = turns
         .min(MOST[0] / (chunk * widest).max(1))
-        .min(MOST[1] / sums.max(1))
-        .max(1)
+        .min(MOST[1] / sums.max(1));
+    chunk * chunks.max(1)
 }
 
 /// Memory that is not yet initialized.
@@ -87,6 +87,16 @@ pub fn product(a: Matrix, b: Matrix) -> Vec<f32> {
     unsafe { initialized(rows * columns, write) }
 }
 
+/// `aᵀ b` of each chunk of so many rows of both, matrices of so many columns.
+pub fn products_of_chunks<'a>(
+    chunk: usize,
+    (a, of_a): (&'a [f32], usize),
+    (b, of_b): (&'a [f32], usize),
+) -> impl Iterator<Item = Vec<f32>> + use<'a> {
+    let chunks = a.chunks(chunk * of_a).zip(b.chunks(chunk * of_b));
+    chunks.map(move |(a, b)| product(Matrix::dense(a, of_a).t(), Matrix::dense(b, of_b)))
+}
+
 /// If the parts of a chunk have at most this many elements, the parts of all chunks are computed before they are added
 /// up.
 const SMALL: usize = 1 << 17;
@@ -94,8 +104,8 @@ const SMALL: usize = 1 << 17;
 /// The sums of what `parts` returns for each chunk, vectors of these lengths, added in the order of the chunks. It is called
 /// with one chunk or several that follow each other.
 ///
-/// If they are large, only as many chunks as there are threads are computed at a time: a part of the gradient of a weight
-/// is as large as the weight, and there are eight parts.
+/// If they are large, it is called only as often as there are threads before what it returned is added: a part of the
+/// gradient of a weight is as large as the weight, and there are eight parts.
 ///
 /// # Panics
 ///

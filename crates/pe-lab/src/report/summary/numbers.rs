@@ -265,6 +265,16 @@ pub struct WrittenText {
     pub text: String,
 }
 
+/// The group that `pick` takes of a scheme on each of these tasks; `None` if the scheme has none on one of them.
+pub(super) fn groups_of<'a>(
+    scheme: &str,
+    tasks: impl Iterator<Item = &'a TaskSummary>,
+    pick: impl Fn(&'a SchemeSummary) -> Option<&'a Group>,
+) -> Option<Vec<&'a Group>> {
+    let of_tasks = tasks.map(|task| pick(task.scheme(scheme)?));
+    of_tasks.collect()
+}
+
 /// The seeds that all of these groups have, and the scores of each group at these seeds.
 pub(super) fn complete_seeds(groups: &[&Group]) -> (Vec<u64>, Vec<Vec<f64>>) {
     let Some(first) = groups.first() else {

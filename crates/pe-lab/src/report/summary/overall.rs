@@ -2,7 +2,7 @@
 
 use super::numbers::{
     Aggregate, Group, SchemeOverall, SchemeSummary, SeedMean, TaskSummary, complete_seeds,
-    possible_means,
+    groups_of, possible_means,
 };
 use super::task::cost;
 use crate::report::comparison::Part;
@@ -103,12 +103,7 @@ impl Runs {
     ) -> Option<Self> {
         // Only a task on which some scheme has a score takes part.
         let has_one = |task: &&TaskSummary| task.schemes.iter().any(|of| pick(of).is_some());
-        let groups: Option<Vec<&Group>> = tasks
-            .iter()
-            .filter(has_one)
-            .map(|task| pick(task.scheme(scheme)?))
-            .collect();
-        let groups = groups?;
+        let groups = groups_of(scheme, tasks.iter().filter(has_one), pick)?;
         let (seeds, scores) = complete_seeds(&groups);
         Some(Self {
             seeds,

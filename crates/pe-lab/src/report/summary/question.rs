@@ -1,7 +1,7 @@
 //! One question, inside or beyond: the scores that the tests take, and the pairs that they make.
 
-use super::numbers::{TaskSummary, complete_seeds, possible_means};
-use super::rows::{groups_of, row_scores, row_units};
+use super::numbers::{TaskSummary, complete_seeds, groups_of, possible_means};
+use super::rows::{row_scores, row_units};
 use crate::report::comparison::{Comparison, Headline, LeftOut, Part};
 use crate::report::data::Data;
 use crate::stats::{Answer, Bounds, Errors, MARGIN, judge, other_rows, seed_means};
@@ -59,7 +59,7 @@ impl<'a> Question<'a> {
         let has_one = |task: &&TaskSummary| task.schemes.iter().any(|s| s.part(part).is_some());
         let tasks: Vec<&TaskSummary> = tasks.iter().filter(has_one).collect();
         let complete = schemes.iter().filter_map(|scheme| {
-            let groups = groups_of(scheme, part, &tasks)?;
+            let groups = groups_of(scheme, tasks.iter().copied(), |of| of.part(part))?;
             let (_, scores) = complete_seeds(&groups);
             let has_seeds = scores.first().is_some_and(|seeds| !seeds.is_empty());
             has_seeds.then(|| (possible_means(&groups), (scheme.as_str(), scores)))

@@ -1,21 +1,11 @@
 //! The score of every test row, for the question whether other rows would say the same.
 
-use super::numbers::{Group, TaskSummary, complete_seeds};
+use super::numbers::{Group, TaskSummary, complete_seeds, groups_of};
 use crate::report::comparison::Part;
 use crate::report::data::Data;
 use crate::run::Measures;
 use crate::stats::{RowScores, mean};
 use crate::task::TestRows;
-
-/// What a scheme has on each of these tasks in a part; `None` if it has no score on one of them.
-pub(super) fn groups_of<'a>(
-    scheme: &str,
-    part: Part,
-    tasks: &[&'a TaskSummary],
-) -> Option<Vec<&'a Group>> {
-    let of_task = |task: &&'a TaskSummary| task.scheme(scheme)?.part(part);
-    tasks.iter().map(of_task).collect()
-}
 
 /// The normalized score of every test row of a part, the rows of all folds side by side, at every seed that counts for a
 /// scheme. The rows of a failed training have its score. `None` if the results have no scores of single rows, or if the
@@ -26,7 +16,7 @@ pub(super) fn row_scores(
     scheme: &str,
     part: Part,
 ) -> Option<RowScores> {
-    let groups = groups_of(scheme, part, tasks)?;
+    let groups = groups_of(scheme, tasks.iter().copied(), |of| of.part(part))?;
     let (seeds, _) = complete_seeds(&groups);
     let of_seed = |seed: &u64| {
         let of_task = |(task, group): (&&TaskSummary, &&Group)| {
