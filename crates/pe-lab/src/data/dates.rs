@@ -7,6 +7,7 @@ use std::fmt;
 use chrono::{Datelike, Month, NaiveDate};
 
 use super::numbers::finite;
+use super::quote::shorten;
 
 /// Formats of dates that a message names.
 pub(super) const SUCH_AS: &str =
@@ -45,6 +46,10 @@ impl fmt::Display for Clock {
 }
 
 impl Clock {
+    pub fn is_dates(self) -> bool {
+        self != Self::Numbers
+    }
+
     /// The time that a cell holds: a number as it is, a date in days since 1970-01-01 (UTC where it has a zone). A month or a quarter is its
     /// first day. `None` for anything else.
     pub fn parse(self, cell: &str) -> Option<f64> {
@@ -64,7 +69,7 @@ impl Clock {
 
     /// A step between two times, in words.
     pub fn step(self, step: f64) -> String {
-        if self == Self::Numbers {
+        if !self.is_dates() {
             return step.to_string();
         }
         let units = [(1.0, "day"), (24.0, "hour"), (1_440.0, "minute")];
@@ -86,6 +91,8 @@ struct Order {
     goes_back: bool,
     /// Whether a date is not the first of a month.
     is_within_months: bool,
+    /// A date that is none in the other order.
+    only: Option<String>,
 }
 
 impl Order {
@@ -121,8 +128,13 @@ impl Seen {
             return;
         }
         let both = [date(cell, false), date(cell, true)];
+        let tells = both[0].is_some() != both[1].is_some();
         for (order, date) in self.orders.iter_mut().zip(&both) {
-            date.iter().for_each(|(date, _)| order.add(*date));
+            let Some((date, _)) = date else { continue };
+            order.add(*date);
+            if tells && order.only.is_none() {
+                order.only = Some(cell.to_string());
+            }
         }
         if let ([None, None], None) = (&both, &self.other) {
             self.other = Some(cell.to_string());
@@ -162,13 +174,15 @@ impl Seen {
         self.cells > 0 && self.numbers == self.cells
     }
 
-    /// How the column writes times: as most of its cells do. Where all may begin with the day or with the month, the order is the one
-    /// in which times go forward, or that in which each is the first of a month. `None` if no cell is a time.
+    /// How the column writes times: as most of its cells do. Where dates may begin with the day or with the month, the order is that of
+    /// `known`, as the file before writes times; without one, that in which times go forward, or in which each is the first of a month.
+    /// `None` if no cell is a time.
     ///
     /// # Errors
     ///
-    /// With a date that may begin with the day or with the month, where nothing tells which.
-    pub fn clock(&self) -> Result<Option<Clock>, String> {
+    /// With what the dates are, where nothing tells what they begin with, or where they can only be read in the other order than
+    /// `known`.
+    pub fn clock(&self, known: Option<Clock>) -> Result<Option<Clock>, String> {
         if self.numbers > self.dates() {
             return Ok(Some(match self.eight_digits == self.numbers {
                 true => Clock::EightDigits,
@@ -178,12 +192,37 @@ impl Seen {
         let Some(date) = &self.either else {
             return Ok((self.dates() > 0).then_some(Clock::Dates));
         };
+        if let Some(known @ (Clock::DayFirst | Clock::MonthFirst)) = known {
+            return self.in_order(known).map(Some);
+        }
         let [day_first, month_first] = &self.orders;
         let rank = |order: &Order| (order.dates, !order.goes_back, !order.is_within_months);
         match rank(day_first).cmp(&rank(month_first)) {
             Ordering::Greater => Ok(Some(Clock::DayFirst)),
             Ordering::Less => Ok(Some(Clock::MonthFirst)),
-            Ordering::Equal => Err(date.clone()),
+            Ordering::Equal => Err(format!(
+                "dates such as {}, which may begin with the day or with the month, and no other date tells; write the year first, such \
+                 as 2024-05-17",
+                shorten(date)
+            )),
+        }
+    }
+
+    /// The order of the file before, unless more of these dates can be read in the other one.
+    fn in_order(&self, known: Clock) -> Result<Clock, String> {
+        let [day_first, month_first] = &self.orders;
+        let (same, other, parts) = match known {
+            Clock::MonthFirst => (month_first, day_first, ["day", "month"]),
+            _ => (day_first, month_first, ["month", "day"]),
+        };
+        let [first, second] = parts;
+        match &other.only {
+            Some(date) if other.dates > same.dates => Err(format!(
+                "dates such as {}, the {first} before the {second}, and the file that was trained on has dates with the {second} before \
+                 the {first}; write the year first, such as 2024-05-17",
+                shorten(date)
+            )),
+            _ => Ok(known),
         }
     }
 }
@@ -314,7 +353,7 @@ fn ahead(zone: &str) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::testing::rows;
+    use crate::data::testing::{Says, rows};
 
     /// Days, and how they are written. By Python: (datetime.date(...) - datetime.date(1970, 1, 1)).days
     const DATES: &str = "
@@ -391,22 +430,57 @@ mod tests {
         ) {
             // In one order alone times go forward, or are the first of each month.
             let seen = seen(&cells.split("; ").collect::<Vec<_>>());
-            assert_eq!(format!("{:?}", seen.clock().unwrap()), clock, "{cells}");
+            assert_eq!(format!("{:?}", seen.clock(None).unwrap()), clock, "{cells}");
             assert_eq!(seen.is_dates().to_string(), is_dates, "{cells}");
         }
-        assert_eq!((seen(&[]).clock(), seen(&[]).is_dates()), (Ok(None), false));
+        assert_eq!(
+            (seen(&[]).clock(None), seen(&[]).is_dates()),
+            (Ok(None), false)
+        );
         let mut most = vec!["2024-01-31"; 9];
         most.push("Source: the office");
         assert!(seen(&most).is_mostly_dates() && !seen(&most).is_dates());
         most[0] = "7";
         assert!(!seen(&most).is_mostly_dates());
-        let either = seen(&["02/03/2024", "03/04/2024"]).clock();
-        assert_eq!(either, Err("02/03/2024".to_string()));
+        let either = seen(&["02/03/2024", "03/04/2024"]).clock(None);
+        either
+            .unwrap_err()
+            .says("dates such as `02/03/2024`, which may begin with the day");
         assert!(!seen(&["2024-02", "2024-02"]).goes_forward());
         assert_eq!(Clock::DayFirst.parse("01/02/1970"), Some(31.0));
         assert_eq!(Clock::MonthFirst.parse("01/02/1970"), Some(1.0));
         assert_eq!(Clock::EightDigits.parse("19700102"), Some(1.0));
         assert_eq!(Clock::EightDigits.parse("1970012é"), None);
+    }
+
+    #[test]
+    fn a_file_that_is_read_after_another_has_its_order_of_day_and_month() {
+        for [known, cells, clock] in rows(
+            "
+            MonthFirst | 01/02/2024; 01/03/2024 | MonthFirst
+            DayFirst   | 01/02/2024; 01/03/2024 | DayFirst
+            MonthFirst | 05/01/2024; 01/02/2024 | MonthFirst
+            DayFirst   | 2024-01-31; 2024-02-01 | Dates
+            DayFirst   | 20240131; 20240201     | EightDigits
+            MonthFirst | 1; 2                   | Numbers
+            Dates      | 01/12/2024; 01/13/2024 | MonthFirst
+            ",
+        ) {
+            let mut seen = Seen::default();
+            cells.split("; ").for_each(|cell| seen.add(cell));
+            let mut clocks = [Clock::Dates, Clock::DayFirst, Clock::MonthFirst].into_iter();
+            let known = clocks.find(|clock| format!("{clock:?}") == known);
+            let found = seen.clock(known).unwrap().unwrap();
+            assert_eq!(format!("{found:?}"), clock, "{cells}");
+        }
+        let mut seen = Seen::default();
+        for cell in ["12/01/2024", "13/01/2024", "2024-02-01"] {
+            seen.add(cell);
+        }
+        assert_eq!(seen.clock(Some(Clock::DayFirst)), Ok(Some(Clock::DayFirst)));
+        seen.clock(Some(Clock::MonthFirst)).unwrap_err().says(
+            "dates such as `13/01/2024`, the day before the month, and the file that was trained on has dates with the month before the day",
+        );
     }
 
     #[test]

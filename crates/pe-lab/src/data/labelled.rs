@@ -23,6 +23,7 @@ use super::split::{Bin, HeldOut, Split};
 use super::target::Target;
 use super::times::{Times, Unit};
 use super::vocabulary::{check_answers, vocabulary};
+use super::ways::Ways;
 use crate::task::floor::most_frequent_share;
 use crate::task::{
     Answer, Epochs, Generation, Input, Measure, Prompted, Readout, Sample, Task, TestRows, steps,
@@ -67,6 +68,8 @@ pub(super) struct Labelled {
     pub target: Option<Target>,
     /// How times become positions, where rows have times.
     pub times: Option<Unit>,
+    /// How the file writes what may be read in two ways.
+    pub ways: Ways,
     /// The numbers of the tokens, where they are numbers: then there is no vocabulary.
     pub measured: Option<Measured>,
     /// The number of every label, where numbers are predicted; else none.
@@ -126,6 +129,7 @@ impl Labelled {
             train_lengths: split.train_lengths,
             target,
             times: unit,
+            ways: data.ways,
             inside: split.inside,
             beyond: split.beyond.unwrap_or_default(),
             apart: None,

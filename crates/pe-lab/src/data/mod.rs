@@ -93,6 +93,7 @@ mod tokenizer;
 mod ts;
 mod untaken;
 mod vocabulary;
+mod ways;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -137,6 +137,7 @@ fn of_file(
 ) -> Result<Found, Problem> {
     let (format, _, text) = open(&Entry::named(file), reading)?;
     let mut rows = Collector::new(reading, Labels::IfAny);
+    rows.ways_are(task.ways);
     rows.classes = classes;
     if task.target.is_some() {
         rows.ask_numbers();

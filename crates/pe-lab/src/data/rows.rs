@@ -14,6 +14,7 @@ use super::quote::{grouped, shorten};
 use super::reading::{Objective, Reading, TokenKind};
 use super::times::Times;
 use super::untaken::{SHOWN_EMPTY, Untaken};
+use super::ways::Ways;
 use crate::grouped::counted;
 
 /// One labelled sequence: its tokens and its label as indices into [`Rows::words`] and [`Rows::labels`].
@@ -47,6 +48,8 @@ pub(super) struct Rows {
     pub times: Option<Times>,
     /// The name of each row, where rows have names of their own.
     pub names: Vec<String>,
+    /// How the first file writes what may be read in two ways.
+    pub ways: Ways,
 }
 
 impl Rows {
@@ -164,6 +167,16 @@ impl Collector {
         }
     }
 
+    /// How the file before writes what may be read in two ways.
+    pub fn ways(&self) -> Ways {
+        self.out.ways
+    }
+
+    /// Says how the file before does so.
+    pub fn ways_are(&mut self, ways: Ways) {
+        self.out.ways = ways;
+    }
+
     /// Says what a token is. Answers that are written are divided into tokens as texts are; a cell has one or several words.
     pub fn tokens_are(&mut self, kind: TokenKind) {
         self.out.kind = Some(kind);
@@ -253,6 +266,7 @@ impl Collector {
     pub fn expect_times(&mut self, times: Option<Times>) -> Result<(), Problem> {
         match self.before {
             0 => {
+                self.out.ways.clock = times.as_ref().map(Times::clock);
                 self.out.times = times;
                 Ok(())
             }

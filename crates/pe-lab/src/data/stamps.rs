@@ -10,12 +10,15 @@ use super::times::time_of;
 /// The times and the cells of the channels of a series.
 pub(super) type Stamped<'a> = (Vec<f64>, Vec<Vec<&'a str>>);
 
-/// How the time stamps of these lines are written, which is the same in all of them.
+/// How the time stamps of these lines are written, which is the same in all of them. `known` is how the file before writes them.
 ///
 /// # Errors
 ///
 /// [`Problem::Other`] with a stamp that is no time, or that may be two different dates.
-pub(super) fn clock<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Result<Clock, Problem> {
+pub(super) fn clock<'a>(
+    lines: impl Iterator<Item = (usize, &'a str)>,
+    known: Option<Clock>,
+) -> Result<Clock, Problem> {
     let (mut seen, mut first) = (Seen::default(), None);
     for (line, text) in lines {
         // A wrong line is reported when it is read. All channels have the same stamps, so those of the first are enough.
@@ -29,17 +32,13 @@ pub(super) fn clock<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Result
         return Ok(Clock::Numbers);
     };
     let wrong = |what: String| Err(Problem::Other(what));
-    match seen.clock() {
+    match seen.clock(known) {
         Ok(Some(clock)) => Ok(clock),
         Ok(None) => wrong(format!(
             "line {line}: the time stamps, such as {}, are neither numbers nor dates such as {SUCH_AS}",
             shorten(stamp)
         )),
-        Err(date) => wrong(format!(
-            "the time stamps are dates such as {}, which may begin with the day or with the month, and no other stamp tells; write \
-             the year first, such as 2024-05-17",
-            shorten(&date)
-        )),
+        Err(what) => wrong(format!("the time stamps are {what}")),
     }
 }
 
@@ -155,7 +154,7 @@ mod tests {
 
     fn read(lines: &[&'static str]) -> Result<Vec<Stamped<'static>>, String> {
         let numbered = (1..).zip(lines.iter().copied());
-        let clock = clock(numbered).map_err(|problem| problem.to_string())?;
+        let clock = clock(numbered, None).map_err(|problem| problem.to_string())?;
         lines
             .iter()
             .map(|text| stamped(clock, &fields(text)))

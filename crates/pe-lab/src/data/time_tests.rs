@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use chrono::{Datelike, Days, NaiveDate};
+
 use super::*;
 use crate::data::testing::{self, Says, file, read, source, tested};
 
@@ -240,4 +242,121 @@ fn times_that_do_not_fit_those_of_the_training_file_are_refused() {
     let far = stamped(0..40).replacen("(0,0.5)", "(-1e16,0.5)", 1);
     let error = read("a.ts", &far, "").unwrap_err();
     error.says("line 5: the time stamp of step 1 is `-1e16`, and from 2^53 on");
+}
+
+/// So many days after the first of 2024, and the hour, in this format.
+fn written(days: f64, format: &str) -> String {
+    let first = NaiveDate::from_ymd_opt(2024, 1, 1).unwrap();
+    let date = first + Days::new(days as u64);
+    let minutes = (days.fract() * 1440.0).round() as u32;
+    let [day, month] = [date.day(), date.month()].map(|part| format!("{part:02}"));
+    let date = format.replace('D', &day).replace('M', &month);
+    format!("{date} {:02}:{:02}", minutes / 60, minutes % 60)
+}
+
+const AMERICAN: &str = "M/D/2024";
+const EUROPEAN: &str = "D/M/2024";
+const ISO: &str = "2024-M-D";
+
+/// What is told of dates that are read in another order than those of the study.
+const OTHER_ORDER: &str = "dates such as `13/01/2024 00:00`, the day before the month, and the file that was trained on has dates with \
+                           the month before the day";
+
+/// The times of a series in a format, so many days later than [`days`] of the first one.
+fn dates(series: usize, from: f64, format: &str) -> Vec<String> {
+    let since = |at: &f64| written(from + at - 10.0 * series as f64, format);
+    days(series).iter().map(since).collect()
+}
+
+/// [`visits`] with [`dates`] in the place of days.
+fn dated_visits(series: std::ops::Range<usize>, from: f64, format: &str) -> String {
+    let mut text = visits(0..0);
+    for of in series {
+        for (step, at) in dates(of, from, format).iter().enumerate() {
+            writeln!(text, "p{of},{at},{step}.5,{}", ["ill", "well"][of % 2]).unwrap();
+        }
+    }
+    text
+}
+
+/// [`stamped`] with [`dates`] in the place of days.
+fn dated_stamps(series: std::ops::Range<usize>, from: f64, format: &str) -> String {
+    let mut text = stamped(0..0);
+    for of in series {
+        let all = dates(of, from, format);
+        let step = |(step, at): (usize, &String)| format!("({at},{step}.5)");
+        let steps: Vec<String> = all.iter().enumerate().map(step).collect();
+        writeln!(text, "{}:{}", steps.join(","), ["ill", "well"][of % 2]).unwrap();
+    }
+    text
+}
+
+#[test]
+fn other_files_have_the_order_of_day_and_month_of_the_study() {
+    type Write = fn(std::ops::Range<usize>, f64, &str) -> String;
+    let forms: [(&str, &str, Write); 2] =
+        [("csv", BY_PATIENT, dated_visits), ("ts", "", dated_stamps)];
+    let folder = tempfile::tempdir().unwrap();
+    for (end, settings, write) in forms {
+        let train = write(0..60, 20.0, AMERICAN);
+        let named = format!("study.{end}");
+        let study = DataTask::read(&source(folder.path(), &named, &train, settings)).unwrap();
+        // All days up to the twelfth may as well be months.
+        let others = |from: f64, format: &str| write(60..66, from, format);
+        let times = |text: String| {
+            let new = file(folder.path(), &format!("new.{end}"), text);
+            let new = study
+                .to_predict(NAME, &new)
+                .map_err(|why| why.to_string())?;
+            let times = new.samples.into_iter().map(|sample| sample.times.unwrap());
+            Ok::<_, String>(times.collect::<Vec<_>>())
+        };
+        let found = times(others(0.0, AMERICAN)).unwrap();
+        assert_eq!(found, times(others(0.0, ISO)).unwrap(), "{end}");
+        times(others(11.0, EUROPEAN)).unwrap_err().says(OTHER_ORDER);
+
+        let tested_on = |test: String| {
+            let other = format!("other.{end}");
+            testing::tested_on((&named[..], &train), (&other[..], test), settings)
+        };
+        let samples = |format| {
+            let data = tested_on(others(0.0, format)).unwrap();
+            tested(data.task().as_ref())
+        };
+        assert_eq!(samples(AMERICAN), samples(ISO), "{end}");
+        let wrong = tested_on(others(11.0, EUROPEAN)).unwrap_err();
+        wrong.says(OTHER_ORDER);
+    }
+}
+
+#[test]
+fn the_rows_of_a_forecast_have_the_order_and_the_kind_of_times_of_the_study() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = |rows: usize, time: &dyn Fn(usize) -> String| {
+        let row = |row: usize| format!("{},{}.5,{}\n", time(row), row % 7, row % 5);
+        format!("t,x,y\n{}", (0..rows).map(row).collect::<String>())
+    };
+    let dates = |rows: usize, format: &str| text(rows, &|row| written(row as f64, format));
+    let numbers = |rows: usize| text(rows, &|row| row.to_string());
+    let study = |text: String| {
+        let settings = "target = 'y'; time = 't'; max_len = 16";
+        DataTask::read(&source(folder.path(), "study.csv", text, settings)).unwrap()
+    };
+    let times = |study: &DataTask, text: String| {
+        let new = file(folder.path(), "new.csv", text);
+        let new = study
+            .to_predict(NAME, &new)
+            .map_err(|why| why.to_string())?;
+        let times = new.samples.into_iter().map(|sample| sample.times.unwrap());
+        Ok::<_, String>(times.collect::<Vec<_>>())
+    };
+    let american = study(dates(200, AMERICAN));
+    let found = times(&american, dates(12, AMERICAN)).unwrap();
+    assert_eq!(found, times(&american, dates(12, ISO)).unwrap());
+    let wrong = times(&american, dates(20, EUROPEAN)).unwrap_err();
+    wrong.says(OTHER_ORDER);
+    let wrong = times(&american, numbers(20)).unwrap_err();
+    wrong.says("the times of `t` are numbers, and those of the study dates");
+    let wrong = times(&study(numbers(200)), dates(20, ISO)).unwrap_err();
+    wrong.says("the times of `t` are dates, and those of the study numbers");
 }

@@ -113,9 +113,8 @@ impl Times {
             .push(times.iter().map(|time| time - first).collect());
     }
 
-    /// Whether these are dates, and so counted in days.
-    pub fn are_dates(&self) -> bool {
-        self.clock != Clock::Numbers
+    pub fn clock(&self) -> Clock {
+        self.clock
     }
 
     /// How long after the first token of a row each of its tokens comes.
@@ -166,7 +165,7 @@ impl Times {
     pub fn check_others(times: Option<&Self>, others: Option<&Self>) -> Result<(), Problem> {
         let kind = |times: Option<&Self>| match times {
             None => "no times",
-            Some(times) if times.are_dates() => "times that are dates",
+            Some(times) if times.clock.is_dates() => "times that are dates",
             Some(_) => "times that are numbers",
         };
         match kind(times) == kind(others) {
@@ -177,6 +176,23 @@ impl Times {
                 kind(times)
             ))),
         }
+    }
+}
+
+/// Checks that the times of a file are dates if those of the study are, and numbers if not.
+///
+/// # Errors
+///
+/// [`Problem::Other`] with what they are called.
+pub(super) fn check_kind(named: &str, are_dates: bool, known: bool) -> Result<(), Problem> {
+    let kind = |dates: bool| if dates { "dates" } else { "numbers" };
+    match are_dates == known {
+        true => Ok(()),
+        false => Err(Problem::Other(format!(
+            "{named} are {}, and those of the study {}",
+            kind(are_dates),
+            kind(known)
+        ))),
     }
 }
 
@@ -202,7 +218,7 @@ impl Unit {
     pub fn of(times: &Times, train: &[usize]) -> Result<Self, Problem> {
         let unit = Self {
             step: middle(&steps_of(train.iter().map(|row| times.row(*row)))),
-            dates: times.are_dates(),
+            dates: times.clock.is_dates(),
         };
         unit.check(times)?;
         Ok(unit)
@@ -215,15 +231,7 @@ impl Unit {
     /// [`Problem::Other`] with the first row whose times lie too far apart, or where times are dates and those of the study
     /// numbers or the other way round.
     pub fn check(&self, times: &Times) -> Result<(), Problem> {
-        let kind = |dates: bool| if dates { "dates" } else { "numbers" };
-        if self.dates != times.are_dates() {
-            return Err(Problem::Other(format!(
-                "{} are {}, and those of the study {}",
-                times.named,
-                kind(times.are_dates()),
-                kind(self.dates)
-            )));
-        }
+        check_kind(&times.named, times.clock.is_dates(), self.dates)?;
         let is_too_far = |since: &[f64]| !self.fits(since);
         match times.rows().position(is_too_far) {
             None => Ok(()),

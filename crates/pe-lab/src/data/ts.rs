@@ -41,7 +41,7 @@ pub(super) fn read(text: &str, rows: &mut Collector) -> Result<Vec<String>, Prob
     }
     let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     let clock = match header.has_stamps {
-        true => Some(stamps::clock(lines.clone())?),
+        true => Some(stamps::clock(lines.clone(), rows.ways().clock)?),
         false => None,
     };
     rows.expect_times(clock.map(|clock| Times::new("the time stamps", clock)))?;
@@ -231,7 +231,8 @@ mod tests {
         note.unwrap()
             .says("the time stamps rise by 1 in every series");
         let (without, _) = read_all(TWO, Labels::Needed).unwrap();
-        assert_eq!(rows, without);
+        let ways = rows.ways;
+        assert_eq!(rows, Rows { ways, ..without });
         for (from, to, times) in [
             ("(10,", "(11,", [&[0.0, 1.0, 3.0][..], &[0.0, 1.0]]),
             // Steps that are equal within each series, and differ between the two.

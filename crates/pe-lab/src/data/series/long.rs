@@ -23,6 +23,7 @@ use super::super::reading::Reading;
 use super::super::rows::{Collector, Tokens};
 use super::super::sheet::{Form, Sheet};
 use super::super::times::{Times, time_of};
+use super::super::ways::Ways;
 use super::time::{Time, cell, has};
 
 /// Reads whole series, in the order in which they first occur, and returns in words where they were found. A series with a line
@@ -42,7 +43,7 @@ pub(in super::super) fn read(
         true => Labels::IfAny,
         false => collector.labels_are,
     };
-    let places = Places::of(&table, &collector.reading, in_table)?;
+    let places = Places::of(&table, &collector.reading, in_table, collector.ways())?;
     if let (Some(at), true) = (places.label, has_classes) {
         return Err(Problem::Reading(format!(
             "--labels says the label of each series, and so does the column {}; take one of them away",
@@ -98,7 +99,7 @@ pub(in super::super) fn channels_of(
     form: Form,
 ) -> Result<Vec<String>, Problem> {
     let table = Sheet::of(text, reading, form)?;
-    let places = Places::of(&table, reading, Labels::IfAny)?;
+    let places = Places::of(&table, reading, Labels::IfAny, Ways::default())?;
     Ok(table.names_of(&places.channels))
 }
 
@@ -113,7 +114,13 @@ struct Places {
 }
 
 impl Places {
-    fn of(table: &Sheet<'_>, reading: &Reading, labels: Labels) -> Result<Self, Problem> {
+    /// `known` is how the file before writes what may be read in two ways.
+    fn of(
+        table: &Sheet<'_>,
+        reading: &Reading,
+        labels: Labels,
+        known: Ways,
+    ) -> Result<Self, Problem> {
         let names = &table.names;
         let id = table.find("--id", reading.id.as_deref().unwrap_or_default())?;
         let time = reading.time.as_deref();
@@ -137,7 +144,7 @@ impl Places {
         let is_taken =
             |at: usize| named.iter().any(|(_, place)| *place == Some(at)) || has(&time, at);
         let channels = channels(table, reading, &time, is_taken)?;
-        let time = time.map(|time| time.clock(table).map(|clock| (time, clock)));
+        let time = time.map(|time| time.clock(table, known.clock).map(|clock| (time, clock)));
         let time = time.transpose()?;
         Ok(Self {
             id,

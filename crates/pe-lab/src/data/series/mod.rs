@@ -188,7 +188,7 @@ fn describe(table: &Table, how: &How, to_train: usize, window: usize) -> Vec<Str
             grouped(rows - to_train)
         ),
     ];
-    if let (Some(time), Some(clock)) = (&table.time, how.clock) {
+    if let (Some(time), Some(clock)) = (&table.time, table.ways.clock) {
         lines.extend(as_positions(
             &format!("the times of {}", column_called(time)),
             "in units of their median step",

@@ -11,7 +11,9 @@ use super::super::numbers::is_missing;
 use super::super::quote::{column_called, grouped, shorten};
 use super::super::reading::Reading;
 use super::super::sheet::{Form, Sheet};
+use super::super::times::check_kind;
 use super::super::untaken::Untaken;
+use super::super::ways::Ways;
 use super::time::{Time, cell, found_time, has};
 
 /// The most columns that are read at each time.
@@ -40,17 +42,15 @@ pub(in super::super) struct Table {
     pub columns: Vec<String>,
     pub values: Vec<Vec<f64>>,
     pub times: Option<Vec<f64>>,
-    /// Whether times are dates, in days since 1970-01-01.
-    pub dates: bool,
+    /// How the file writes what may be read in two ways.
+    pub ways: Ways,
     pub to_predict: Target,
 }
 
 /// How a table was read.
 #[derive(Debug, Default)]
 pub(super) struct How {
-    /// How its times are written.
-    pub clock: Option<Clock>,
-    /// What else is to be said of it.
+    /// What is to be said of it.
     pub notes: Vec<String>,
     pub left_out: Untaken,
 }
@@ -58,6 +58,11 @@ pub(super) struct How {
 impl Table {
     pub fn rows(&self) -> usize {
         self.values[0].len()
+    }
+
+    /// Whether times are dates, in days since 1970-01-01.
+    pub fn has_dates(&self) -> bool {
+        self.ways.clock.is_some_and(Clock::is_dates)
     }
 
     pub fn is_forecast(&self) -> bool {
@@ -120,7 +125,7 @@ pub(super) fn read(text: &str, reading: &Reading, form: Form) -> Result<(Table, 
         ));
     }
     let class = (!is_forecast).then_some(target);
-    let found = Wanted::of(&rows, read, time, class, &mut how)?;
+    let found = Wanted::of(&rows, read, time, class, Ways::default(), &mut how)?;
     let (table, left_out) = found.rows(&rows, reading.skip_bad, target)?;
     how.left_out = left_out;
     Ok((table, how))
@@ -130,7 +135,7 @@ pub(super) fn read(text: &str, reading: &Reading, form: Form) -> Result<(Table, 
 ///
 /// # Errors
 ///
-/// As [`read`]; every line that cannot be used is an error.
+/// As [`read`]; every line that cannot be used is an error, and so are dates where the study has numbers, and numbers where it has dates.
 pub(super) fn read_like(rows: &Sheet<'_>, like: &Table) -> Result<Table, Problem> {
     let find = |name: &String| rows.find("--columns", name);
     let read: Result<Vec<usize>, _> = like.columns.iter().map(find).collect();
@@ -138,7 +143,11 @@ pub(super) fn read_like(rows: &Sheet<'_>, like: &Table) -> Result<Table, Problem
     let read = read.map_err(Problem::of_another_file)?;
     let time = time.transpose().map_err(Problem::of_another_file)?;
     let target = read[0];
-    let wanted = Wanted::of(rows, read, time, None, &mut How::default())?;
+    let wanted = Wanted::of(rows, read, time, None, like.ways, &mut How::default())?;
+    if let Some((time, clock)) = &wanted.time {
+        let named = format!("the times of {}", column_called(&time.name));
+        check_kind(&named, clock.is_dates(), like.has_dates())?;
+    }
     let read = wanted.rows(rows, 0, target);
     Ok(read.map_err(Problem::of_another_file)?.0)
 }
@@ -205,12 +214,14 @@ struct Found {
 }
 
 impl Wanted {
-    /// How the cells of the columns are written, which is the same in all rows.
+    /// How the cells of the columns are written, which is the same in all rows. `known` is how the file before writes what may be
+    /// read in two ways.
     fn of(
         rows: &Sheet<'_>,
         read: Vec<usize>,
         time: Option<Time>,
         class: Option<usize>,
+        known: Ways,
         how: &mut How,
     ) -> Result<Self, Problem> {
         let (names, columns) = (&rows.names, &rows.columns);
@@ -229,14 +240,8 @@ impl Wanted {
             )));
         }
         how.notes.extend(decimal_commas(names, columns, &read)?);
-        let time = match time {
-            None => None,
-            Some(time) => {
-                let clock = time.clock(rows)?;
-                how.clock = Some(clock);
-                Some((time, clock))
-            }
-        };
+        let time = time.map(|time| time.clock(rows, known.clock).map(|clock| (time, clock)));
+        let time = time.transpose()?;
         let read = read.into_iter().map(|at| (at, columns[at].has_comma()));
         Ok(Self {
             read: read.collect(),
@@ -280,10 +285,9 @@ impl Wanted {
             columns: self.read.iter().map(|(column, _)| name(column)).collect(),
             values: found.values,
             times: self.time.is_some().then_some(found.times),
-            dates: self
-                .time
-                .as_ref()
-                .is_some_and(|(_, clock)| *clock != Clock::Numbers),
+            ways: Ways {
+                clock: self.time.as_ref().map(|(_, clock)| *clock),
+            },
             time: self.time.map(|(time, _)| time.name),
             to_predict: match self.class {
                 None => Target::Next,

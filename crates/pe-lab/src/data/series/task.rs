@@ -338,7 +338,7 @@ impl Task for Series {
                 _ => "row".into(),
             },
             at: of_rows(&|row| times.map_or((row + 1) as f64, |times| times[row])),
-            dates: self.table.dates,
+            dates: self.table.has_dates(),
             actual: of_rows(&|row| numbers[row]),
             last: of_rows(&|row| numbers[row - 1]),
         })

@@ -55,10 +55,10 @@ impl Time {
         parts.join(" ").into()
     }
 
-    /// How times are written, which is the same in all rows.
-    pub fn clock(&self, rows: &Sheet<'_>) -> Result<Clock, Problem> {
+    /// How times are written, which is the same in all rows. `known` is how the file before writes them.
+    pub fn clock(&self, rows: &Sheet<'_>, known: Option<Clock>) -> Result<Clock, Problem> {
         if let [column] = self.columns[..] {
-            return self.clock_of(&rows.columns[column].dates);
+            return self.clock_of(&rows.columns[column].dates, known);
         }
         let mut seen = Seen::default();
         rows.each(|_, row| {
@@ -67,12 +67,12 @@ impl Time {
                 .for_each(|row| seen.add(&self.cell(&rows.names, row)));
             Ok(())
         })?;
-        self.clock_of(&seen)
+        self.clock_of(&seen, known)
     }
 
-    fn clock_of(&self, seen: &Seen) -> Result<Clock, Problem> {
+    fn clock_of(&self, seen: &Seen, known: Option<Clock>) -> Result<Clock, Problem> {
         let name = column_called(&self.name);
-        match seen.clock() {
+        match seen.clock(known) {
             Ok(Some(clock)) => Ok(clock),
             // Rows without a time, and a table without rows, are reported when the rows are read.
             Ok(None) if seen.is_empty() => Ok(Clock::Numbers),
@@ -83,11 +83,7 @@ impl Time {
                     None => String::new(),
                 }
             ))),
-            Err(date) => Err(Problem::Other(format!(
-                "{name} holds dates such as {}, which may begin with the day or with the month, and no other date tells; write the year \
-                 first, such as 2024-05-17",
-                shorten(&date)
-            ))),
+            Err(what) => Err(Problem::Other(format!("{name} holds {what}"))),
         }
     }
 }
