@@ -249,11 +249,17 @@ impl Column {
     }
 }
 
-/// What is to be said of columns that are read with decimal commas.
+/// What is to be said of columns that are read with decimal commas. Where the file before has such commas (`are_known`), it tells
+/// what they are.
+///
+/// # Errors
+///
+/// [`Problem::Other`] where the comma of each number may as well mark thousands, and nothing tells.
 pub(super) fn decimal_commas(
     names: &[String],
     columns: &[Column],
     read: &[usize],
+    are_known: bool,
 ) -> Result<Option<String>, Problem> {
     let commas = read
         .iter()
@@ -262,10 +268,8 @@ pub(super) fn decimal_commas(
     let Some((at, ((line, cell), _))) = commas.first() else {
         return Ok(None);
     };
-    if commas
-        .iter()
-        .all(|(_, (_, may_be_thousands))| *may_be_thousands)
-    {
+    let mut all = commas.iter();
+    if !are_known && all.all(|(_, (_, may_be_thousands))| *may_be_thousands) {
         return Err(Problem::Other(format!(
             "line {line}: {} is {}, whose comma may be a decimal comma or mark thousands, and no other number tells; write numbers \
              with a decimal point and without marks of thousands",

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::*;
-use crate::data::testing::{Says, file, load, read, source, tested, vectors};
+use crate::data::testing::{Says, file, load, read, source, tested, tested_on, vectors};
 
 /// Rows of three numbers, rising or falling, with a class.
 fn table(rows: usize) -> String {
@@ -90,6 +90,33 @@ fn decimal_commas_and_columns_between_blanks_are_read_as_points_and_commas_are()
     batch(&in_threes, "such as `0,500` in line 2: in `a`, `b`, `c`");
     let wrong = read("a.csv", in_threes.replace("0,", "1,"), "").unwrap_err();
     wrong.says("line 2: `a` is `1,500`, whose comma may be a decimal comma or mark thousands");
+}
+
+#[test]
+fn other_files_have_the_decimal_commas_of_the_study() {
+    let folder = tempfile::tempdir().unwrap();
+    let commas = |text: &str| text.replace(',', ";").replace('.', ",");
+    let study = commas(&table(60)).replacen("0,500", "0,5", 1);
+    let data = source(folder.path(), "a.csv", &study, "");
+    let data = DataTask::read(&data).unwrap();
+    // All of these may mark thousands.
+    let new = "a,b,c,label\n4.123,3.623,6.123,up\n6.123,3.623,4.123,down\n";
+    let samples = |name: &str, text: &str| {
+        let new = file(folder.path(), name, text);
+        data.to_predict(NAME, &new).unwrap().samples
+    };
+    assert_eq!(samples("b.csv", &commas(new)), samples("c.csv", new));
+    let on = |test: String| {
+        let data = tested_on(("a.csv", &study), ("b.csv", test), "").unwrap();
+        tested(data.task().as_ref())
+    };
+    assert_eq!(on(commas(new)), on(new.into()));
+    // Where the study has points, they may still be thousands.
+    let points = source(folder.path(), "p.csv", table(60), "");
+    let points = DataTask::read(&points).unwrap();
+    let new = file(folder.path(), "b.csv", commas(new));
+    let wrong = points.to_predict(NAME, &new).unwrap_err();
+    wrong.says("line 2: `a` is `4,123`, whose comma may be a decimal comma or mark thousands");
 }
 
 #[test]

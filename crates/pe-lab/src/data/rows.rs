@@ -172,7 +172,7 @@ impl Collector {
         self.out.ways
     }
 
-    /// Says how the file before does so.
+    /// Says how a file does so, for those that are read after it.
     pub fn ways_are(&mut self, ways: Ways) {
         self.out.ways = ways;
     }

@@ -7,4 +7,6 @@ use super::dates::Clock;
 pub(super) struct Ways {
     /// How it writes times, if it has any.
     pub clock: Option<Clock>,
+    /// Whether it has numbers with decimal commas.
+    pub has_commas: bool,
 }

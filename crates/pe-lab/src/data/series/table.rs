@@ -239,7 +239,8 @@ impl Wanted {
                 }
             )));
         }
-        how.notes.extend(decimal_commas(names, columns, &read)?);
+        how.notes
+            .extend(decimal_commas(names, columns, &read, known.has_commas)?);
         let time = time.map(|time| time.clock(rows, known.clock).map(|clock| (time, clock)));
         let time = time.transpose()?;
         let read = read.into_iter().map(|at| (at, columns[at].has_comma()));
@@ -287,6 +288,7 @@ impl Wanted {
             times: self.time.is_some().then_some(found.times),
             ways: Ways {
                 clock: self.time.as_ref().map(|(_, clock)| *clock),
+                has_commas: self.read.iter().any(|(_, has_comma)| *has_comma),
             },
             time: self.time.map(|(time, _)| time.name),
             to_predict: match self.class {

@@ -115,6 +115,20 @@ fn decimal_commas_are_numbers_and_that_is_told() {
 }
 
 #[test]
+fn other_tables_have_the_decimal_commas_of_the_study() {
+    let folder = tempfile::tempdir().unwrap();
+    let study = target(|row| format!("{},{}", row % 40, row % 7));
+    let source = testing::source(folder.path(), "a.csv", study, "target = 'y'");
+    let data = DataTask::read(&source).unwrap();
+    let samples = |write: fn(usize) -> String| {
+        let new = testing::file(folder.path(), "b.csv", target(write));
+        data.to_predict("data", &new).unwrap().samples
+    };
+    let points = samples(|row| format!("1.{}", 100 + row));
+    assert_eq!(samples(|row| format!("1,{}", 100 + row)), points);
+}
+
+#[test]
 fn short_series_have_shorter_windows_down_to_eight() {
     let rows = |rows: usize| {
         let rows = (0..rows).map(|row| format!("{}\n", row * row % 17));
