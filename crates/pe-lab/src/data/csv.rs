@@ -16,7 +16,6 @@ use super::quote::{column_called, grouped, shell_word, shorten, typed};
 use super::reading::{Reading, TokenKind};
 use super::rows::{Collector, Tokens};
 use super::sheet::{Form, Sheet};
-use super::ways::Ways;
 
 /// The column of the prompt, where answers are written.
 const PROMPT: &str = "prompt";
@@ -60,17 +59,14 @@ pub(super) fn read(text: &str, form: Form, rows: &mut Collector) -> Result<Vec<S
     }
     let commas = layout.decimal_commas(reading);
     let mut notes = layout.describe(reading);
-    let Ways { has_commas, .. } = rows.ways();
+    let has_commas = rows.ways.has_commas;
     notes.extend(decimal_commas(
         &sheet.names,
         &sheet.columns,
         &commas,
         has_commas,
     )?);
-    rows.ways_are(Ways {
-        has_commas: has_commas || !commas.is_empty(),
-        ..rows.ways()
-    });
+    rows.ways.has_commas |= !commas.is_empty();
     let has_comma = layout.label.is_some_and(|label| commas.contains(&label));
     sheet.each(|line, row| {
         let record = match row {

@@ -235,7 +235,7 @@ mod tests {
         let (rows, _) = read_as(">one\nACGT\n", Labels::IfAny).unwrap();
         assert_eq!(
             (rows.rows.len(), &rows.labels[..]),
-            (1, &["?".to_string()][..])
+            (1, &[String::new()][..])
         );
     }
 
@@ -255,7 +255,7 @@ mod tests {
         let said = read_with("one,yes\n", Labels::Needed).unwrap_err();
         said.says("line 3: `two` has no class in `classes.csv`");
         let (rows, _) = read_with("one,yes\n", Labels::IfAny).unwrap();
-        assert_eq!(rows.labels, ["?", "yes"]);
+        assert_eq!(rows.labels, ["", "yes"]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::error::Problem;
 use super::limits::MAX_CHARACTERS;
-use super::numbers;
+use super::numbers::{self, is_missing};
 use super::quote::{counted, shorten};
 
 /// Whether every row has a label.
@@ -16,19 +16,20 @@ pub(super) enum Labels {
 }
 
 impl Labels {
-    /// The label of a row, from what stands where labels stand.
-    pub fn of(self, found: Option<&str>) -> &str {
+    /// The label of a row, from what stands where labels stand. A word for a missing value is a label to predict only if it is
+    /// one of the study, among `words`.
+    pub fn of<'a>(self, found: Option<&'a str>, words: &[String]) -> &'a str {
         let found = found.unwrap_or("").trim();
-        let is_none = found.is_empty() || found.chars().nth(MAX_CHARACTERS).is_some();
+        let is_none = || is_missing(found) && words.iter().all(|word| word != found);
         match self {
-            Self::IfAny if is_none => UNLABELLED,
+            Self::IfAny if found.chars().nth(MAX_CHARACTERS).is_some() || is_none() => UNLABELLED,
             _ => found,
         }
     }
 }
 
-/// The label of a row that is to be predicted and has none.
-pub(super) const UNLABELLED: &str = "?";
+/// The label of a row that is to be predicted and has none. No row of a study has it.
+pub(super) const UNLABELLED: &str = "";
 
 /// The labels of a file that are words for a missing value, such as `NA`.
 #[derive(Debug, Default)]
@@ -40,7 +41,7 @@ pub(super) struct Missing {
 
 impl Missing {
     pub fn add(&mut self, line: usize, label: &str) {
-        if numbers::is_missing(label) {
+        if is_missing(label) {
             self.count += 1;
             self.first.get_or_insert_with(|| (line, label.to_string()));
         }
@@ -56,7 +57,7 @@ impl Missing {
         let Some((line, label)) = self.first else {
             return Ok(());
         };
-        let others = labels.filter(|label| !numbers::is_missing(label));
+        let others = labels.filter(|label| !is_missing(label));
         let others: Vec<String> = others.map(String::from).collect();
         if numbers::measured_values(&others).is_none() {
             return Ok(());

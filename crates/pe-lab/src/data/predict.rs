@@ -9,7 +9,7 @@ use super::csv;
 use super::error::{DataError, Problem, of};
 use super::format::Format;
 use super::labelled::Labelled;
-use super::labels::{Labels, UNLABELLED};
+use super::labels::UNLABELLED;
 use super::numbers::finite;
 use super::open::{classes as classes_of, open, rows_of};
 use super::prediction::{ToPredict, Truth, open_answer};
@@ -20,6 +20,7 @@ use super::sheet::Form;
 use super::spec::digest_and_size;
 use super::task::{DataTask, Made};
 use super::texts::{self, Part};
+use super::ways::Ways;
 use super::{images, series};
 use crate::door::Entry;
 use crate::task::{Sample, Task};
@@ -136,8 +137,7 @@ fn of_file(
     classes: Option<ClassTable>,
 ) -> Result<Found, Problem> {
     let (format, _, text) = open(&Entry::named(file), reading)?;
-    let mut rows = Collector::new(reading, Labels::IfAny);
-    rows.ways_are(task.ways);
+    let mut rows = Collector::to_predict(reading, task.ways, &task.labels);
     rows.classes = classes;
     if task.target.is_some() {
         rows.ask_numbers();
@@ -156,7 +156,7 @@ fn of_file(
 /// A text, or those of a folder, each of them a row.
 fn of_texts(path: &Path, reading: &Reading, labels: &[String]) -> Result<Found, Problem> {
     let part = Part::to_predict(path, labels)?;
-    let mut rows = Collector::new(reading, Labels::IfAny);
+    let mut rows = Collector::to_predict(reading, Ways::default(), labels);
     let notes = part.rows(&mut rows).map_err(Problem::of_another_file)?;
     let (names, about) = (part.names(), "file");
     let rows = Rows {

@@ -141,6 +141,10 @@ pub(super) struct Collector {
     pub labels_are: Labels,
     /// The classes of rows by their ids, where they are in a table of their own.
     pub classes: Option<ClassTable>,
+    /// How the file before writes what may be read in two ways.
+    pub ways: Ways,
+    /// Where rows are to be predicted: the labels of the study that are words for a missing value.
+    words_of_study: Vec<String>,
     /// The rows so far. Their tokens, labels and groups are indices of the strings below.
     out: Rows,
     words: Numbered,
@@ -167,14 +171,14 @@ impl Collector {
         }
     }
 
-    /// How the file before writes what may be read in two ways.
-    pub fn ways(&self) -> Ways {
-        self.out.ways
-    }
-
-    /// Says how a file does so, for those that are read after it.
-    pub fn ways_are(&mut self, ways: Ways) {
-        self.out.ways = ways;
+    /// For rows to be predicted, as those of a study with these ways and labels were read.
+    pub fn to_predict(reading: &Reading, ways: Ways, labels: &[String]) -> Self {
+        let words = labels.iter().filter(|label| numbers::is_missing(label));
+        Self {
+            ways,
+            words_of_study: words.cloned().collect(),
+            ..Self::new(reading, Labels::IfAny)
+        }
     }
 
     /// Says what a token is. Answers that are written are divided into tokens as texts are; a cell has one or several words.
@@ -266,7 +270,7 @@ impl Collector {
     pub fn expect_times(&mut self, times: Option<Times>) -> Result<(), Problem> {
         match self.before {
             0 => {
-                self.out.ways.clock = times.as_ref().map(Times::clock);
+                self.ways.clock = times.as_ref().map(Times::clock);
                 self.out.times = times;
                 Ok(())
             }
@@ -314,7 +318,7 @@ impl Collector {
         group: Option<&str>,
         mut tokens: Tokens,
     ) -> Result<(), Problem> {
-        let label = self.labels_are.of(label);
+        let label = self.labels_are.of(label, &self.words_of_study);
         let no_number = self.no_numbers(&tokens);
         if let (Some(steps), Some(channels)) = (self.reading.patch, self.out.channels) {
             tokens.count = tokens.count.div_ceil(steps);
@@ -370,7 +374,7 @@ impl Collector {
         tokens: &Tokens,
         no_number: Option<String>,
     ) -> Option<String> {
-        if label.is_empty() {
+        if label.is_empty() && self.labels_are == Labels::Needed {
             let what = match self.out.written {
                 None => "label",
                 Some(_) => "answer",
@@ -410,8 +414,7 @@ impl Collector {
                 grouped(MAX_CHARACTERS)
             ));
         }
-        let is_open = self.labels_are == Labels::IfAny && label == UNLABELLED;
-        if self.asks_numbers() && !is_open && numbers::finite(label).is_none() {
+        if self.asks_numbers() && label != UNLABELLED && numbers::finite(label).is_none() {
             return Some(format!(
                 "the number to be predicted is {}, which is no number",
                 shorten(label)
@@ -461,6 +464,7 @@ impl Collector {
 
     pub fn finish(mut self) -> Rows {
         let mut out = self.out;
+        out.ways = self.ways;
         let found = self.labels.names();
         out.labels = found.clone();
         out.labels.sort();

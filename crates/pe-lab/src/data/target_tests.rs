@@ -180,3 +180,24 @@ fn what_has_no_labels_refuses_to_predict_a_number() {
     let settings = "objective = 'number'; tokens = 'bytes'";
     assert!(read("a.csv", "label,a,b\n1.5,1,2\n", settings).is_err());
 }
+
+#[test]
+fn a_word_for_a_missing_value_is_no_label_to_predict_unless_the_study_has_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let truths = |text: String, settings: &str, new: &str| {
+        let study = source(folder.path(), "a.csv", text, settings);
+        let new = testing::file(folder.path(), "new.csv", new);
+        let new = DataTask::read(&study).unwrap().to_predict(NAME, &new);
+        new.unwrap().truth
+    };
+    let label = |label: &str| Some(Truth::Label(label.into()));
+    let new = "height,text\nNA,up\n?,up up\n,flat\n1.5,up flat\n";
+    let found = truths(words(100, halves), HEIGHT, new);
+    assert_eq!(found, [None, None, None, Some(Truth::Number(1.5))]);
+    let found = truths(words(100, halves), CLASS, new);
+    assert_eq!(found, [None, None, None, label("1.5")]);
+    // Classes of the study are labels, whatever they are called.
+    let classes = |ups: usize| ["?", "NA", "c", "d", "e"][ups].to_string();
+    let found = truths(words(100, classes), HEIGHT, new);
+    assert_eq!(found, [label("NA"), label("?"), None, label("1.5")]);
+}

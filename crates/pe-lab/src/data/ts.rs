@@ -16,6 +16,7 @@ use super::channels::{check, check_class, steps};
 use super::dates::Clock;
 use super::error::Problem;
 use super::labels::Labels;
+use super::numbers::is_missing;
 use super::quote::{counted, shorten};
 use super::rows::Collector;
 use super::stamps::{self, Stamped};
@@ -41,7 +42,7 @@ pub(super) fn read(text: &str, rows: &mut Collector) -> Result<Vec<String>, Prob
     }
     let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     let clock = match header.has_stamps {
-        true => Some(stamps::clock(lines.clone(), rows.ways().clock)?),
+        true => Some(stamps::clock(lines.clone(), rows.ways.clock)?),
         false => None,
     };
     rows.expect_times(clock.map(|clock| Times::new("the time stamps", clock)))?;
@@ -62,7 +63,9 @@ pub(super) fn read(text: &str, rows: &mut Collector) -> Result<Vec<String>, Prob
             continue;
         }
         let expected = *channels.get_or_insert(fields.len());
-        match header.series(clock, &fields, expected, label) {
+        // Whether a word for a missing class is one of the study is not said in the header.
+        let is_class = |label: &&str| labels == Labels::Needed || !is_missing(label);
+        match header.series(clock, &fields, expected, label.filter(is_class)) {
             Err(what) => rows.reject(at, what),
             Ok((times, channels)) => {
                 rows.measure(expected);
@@ -256,7 +259,13 @@ mod tests {
     fn series_to_predict_need_no_class() {
         let open = TWO.replace(":left", "");
         let (rows, _) = read_all(&open, Labels::IfAny).unwrap();
-        assert_eq!(rows.labels, ["?", "right"]);
+        assert_eq!(rows.labels, ["", "right"]);
+        for word in ["?", "NA"] {
+            let open = TWO.replace(":left", &format!(":{word}"));
+            let (rows, _) = read_all(&open, Labels::IfAny).unwrap();
+            assert_eq!(rows.labels, ["", "right"], "{word}");
+            said(&open).says(&format!("the class `{word}` is not among those"));
+        }
         said(&open).says("line 7: 1 channel, and there are 2");
     }
 

@@ -22,12 +22,15 @@ mod header;
 
 use super::channels::{check_class, steps};
 use super::error::Problem;
-use super::labels::{Labels, UNLABELLED};
-use super::numbers::number;
+use super::labels::Labels;
+use super::numbers::{is_missing, number};
 use super::quote::{counted, grouped, shorten};
 use super::rows::Collector;
 use fields::fields;
 use header::{Header, Layout};
+
+/// What stands for a missing value.
+const MISSING: &str = "?";
 
 /// Reads labelled series, and returns in words where they were found.
 ///
@@ -148,11 +151,12 @@ fn class_of(
     labels: Labels,
 ) -> Result<Option<String>, String> {
     match (class, labels) {
-        (UNLABELLED, Labels::IfAny) => Ok(None),
-        (UNLABELLED, Labels::Needed) => Err(format!(
+        (MISSING, Labels::Needed) => Err(format!(
             "the attribute {} is missing (?), and it is what is predicted",
             shorten(attribute)
         )),
+        // Whether it is a class of the study is not said in the header.
+        (word, Labels::IfAny) if is_missing(word) => Ok(Some(word.to_string())),
         _ => {
             check_class(
                 class,

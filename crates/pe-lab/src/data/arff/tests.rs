@@ -58,13 +58,13 @@ fn line_ends_may_be_mixed() {
 #[test]
 fn series_to_predict_need_no_class() {
     let (rows, _) = read_all(&WIDE.replace(",left\n", ",?\n"), Labels::IfAny).unwrap();
-    assert_eq!(rows.labels, ["?", "to the right"]);
+    assert_eq!(rows.labels, ["", "to the right"]);
     let open = WIDE.replace("@attribute class {left,'to the right'}\n", "");
     let open = open
         .replace(",left\n", "\n")
         .replace(", 'to the right'", "");
     let (rows, _) = read_all(&open, Labels::IfAny).unwrap();
-    assert_eq!((rows.rows.len(), rows.labels), (2, vec!["?".to_string()]));
+    assert_eq!((rows.rows.len(), rows.labels), (2, vec![String::new()]));
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn the_last_attribute_is_the_number_to_be_predicted_where_none_is_a_class() {
     missing.says("the attribute `height` is missing");
     let number = "objective = 'number'";
     let (rows, _) = collected(number, Labels::IfAny, |rows| read(&open, rows)).unwrap();
-    assert_eq!(rows.labels, ["2", "?"]);
+    assert_eq!(rows.labels, ["", "2"]);
     // A person may take whole numbers for classes.
     let class = "objective = 'class'";
     let (rows, _) = collected(class, Labels::Needed, |rows| read(&of_series, rows)).unwrap();

@@ -43,7 +43,7 @@ pub(in super::super) fn read(
         true => Labels::IfAny,
         false => collector.labels_are,
     };
-    let places = Places::of(&table, &collector.reading, in_table, collector.ways())?;
+    let places = Places::of(&table, &collector.reading, in_table, collector.ways)?;
     if let (Some(at), true) = (places.label, has_classes) {
         return Err(Problem::Reading(format!(
             "--labels says the label of each series, and so does the column {}; take one of them away",

@@ -97,7 +97,7 @@ fn columns_are_as_the_flags_say() {
         open = open.replace(label, "");
     }
     let (rows, _) = read_as(&open, Labels::IfAny, TIMED).unwrap();
-    assert_eq!(rows.labels, ["?"]);
+    assert_eq!(rows.labels, [""]);
 }
 
 #[test]
