@@ -172,8 +172,13 @@ impl Below {
         numbers.len() == names.len() || (over && !is_run(&numbers))
     }
 
-    /// Why the first line is no header, and how to go on.
-    fn why_no_header(&self, names: &[String], reading: &Reading) -> Option<String> {
+    /// Why the first line is no header, and how to go on. `are_asked` says that it has every name that a flag or a study asks for.
+    fn why_no_header(
+        &self,
+        names: &[String],
+        reading: &Reading,
+        are_asked: bool,
+    ) -> Option<String> {
         let wide = self.wide();
         let width = wide.map_or(names.len(), |(_, width)| width);
         let is_counts = self.is_counted_by(names);
@@ -198,13 +203,19 @@ impl Below {
                 }
             ));
         }
-        (!is_counts && self.is_continued_from(names)).then(|| {
+        (!is_counts && !are_asked && self.is_continued_from(names)).then(|| {
             format!(
                 "is read as the names of the columns, and looks like a row as those below it; say --no-header, which calls the columns 1 \
                  to {width}, or write a line with the names above it"
             )
         })
     }
+}
+
+/// Whether the columns to read are asked for by their names, as those of a study are, and all of these stand in the first line.
+fn are_asked(names: &[String], reading: &Reading) -> bool {
+    let asked = reading.columns.as_ref();
+    asked.is_some_and(|asked| asked.iter().all(|name| names.contains(name)))
 }
 
 fn numbers_among(names: &[String]) -> Vec<f64> {
@@ -245,7 +256,8 @@ pub(super) fn survey(
         "line {line}, {}",
         shorten(&names.join(&delimiter.to_string()))
     );
-    if let Some(why) = below.why_no_header(names, reading) {
+    let are_asked = are_asked(names, reading);
+    if let Some(why) = below.why_no_header(names, reading, are_asked) {
         return Err(Problem::Other(format!("{first}, {why}")));
     }
     let mut notes = Vec::new();
@@ -253,7 +265,7 @@ pub(super) fn survey(
         notes.push(format!(
             "{first}, looks like a count of rows and columns, and is read as the names of the columns"
         ));
-    } else if below.is_named_by_numbers(names) {
+    } else if !are_asked && below.is_named_by_numbers(names) {
         notes.push(format!(
             "{first}, names columns by numbers; if it is a row like the others, say --no-header"
         ));

@@ -120,6 +120,28 @@ fn other_files_have_the_decimal_commas_of_the_study() {
 }
 
 #[test]
+fn columns_of_a_study_that_are_called_by_numbers_are_found_without_a_label() {
+    // The wavenumbers of a spectrum in the infrared.
+    let names = |text: &str| text.replacen("a,b,c", "4000,3996,3991", 1);
+    let folder = tempfile::tempdir().unwrap();
+    let data = source(folder.path(), "a.csv", names(&table(60)), "");
+    let data = DataTask::read(&data).unwrap();
+    let open = names(&table(60).replace(",label", ""));
+    let open = open.replace(",up", "").replace(",down", "");
+    let new = |name: &str, text: &str| {
+        let file = file(folder.path(), name, text);
+        data.to_predict(NAME, &file).map_err(|why| why.to_string())
+    };
+    let found = new("new.csv", &open).unwrap();
+    assert_eq!(found.samples.len(), 60);
+    assert!(!found.notes.join("\n").contains("--no-header"));
+    // Without the names it is a row like the others.
+    let (_, rows) = open.split_once('\n').unwrap();
+    let wrong = new("bare.csv", rows).unwrap_err();
+    wrong.says("looks like a row as those below it");
+}
+
+#[test]
 fn whole_numbers_are_symbols_unless_one_says_otherwise() {
     let whole = table(60).replace('.', "");
     let as_found = read("a.csv", &whole, "");

@@ -24,6 +24,10 @@ pub(in super::super) fn to_predict(
     reading: &Reading,
     file: &Path,
 ) -> Result<ToPredict, Problem> {
+    let reading = &Reading {
+        columns: Some(task.table.columns.clone()),
+        ..reading.clone()
+    };
     let (_, _, text) = open(&Entry::named(file), reading)?;
     let sheet = Sheet::of(&text, reading, Form::of(file, &text))?;
     let table = table::read_like(&sheet, &task.table)?;
