@@ -44,7 +44,7 @@ pub(super) struct Steady {
     last: f64,
     shortest: f64,
     longest: f64,
-    /// The most digits after a decimal point.
+    /// The most digits after a decimal point or comma.
     digits: usize,
     /// Whether a cell is no number.
     has_words: bool,
@@ -61,7 +61,7 @@ impl Steady {
             0 => (f64::INFINITY, f64::NEG_INFINITY),
             _ => (self.shortest.min(step), self.longest.max(step)),
         };
-        let after = cell.split_once('.').map_or("", |(_, after)| after);
+        let after = cell.split_once(['.', ',']).map_or("", |(_, after)| after);
         let digits = after.bytes().take_while(u8::is_ascii_digit).count();
         (self.cells, self.last, self.digits) = (self.cells + 1, number, self.digits.max(digits));
     }
@@ -137,9 +137,9 @@ impl Column {
         self.filled += 1;
         self.texts += usize::from(cell.contains(char::is_whitespace));
         self.has_name |= cell == self.name;
-        let number = finite(cell);
-        self.numbers += usize::from(number.is_some());
-        self.fractions += usize::from(number.is_some_and(|number| number.fract() != 0.0));
+        let plain = finite(cell);
+        self.numbers += usize::from(plain.is_some());
+        self.fractions += usize::from(plain.is_some_and(|number| number.fract() != 0.0));
         if self.repeats.is_none() && (self.fractions == 0 || self.different.len() < REMEMBERED) {
             let hash = self.different.hasher().hash_one(cell);
             if !self.different.insert(hash) {
@@ -153,9 +153,9 @@ impl Column {
         }
         if is_series {
             self.dates.add(cell);
-            self.clock.add(cell, number);
+            self.clock.add(cell, plain.or_else(|| number(cell, true)));
         }
-        self.add_present(line, cell, number);
+        self.add_present(line, cell, plain);
     }
 
     fn add_present(&mut self, line: usize, cell: &str, plain: Option<f64>) {

@@ -8,9 +8,12 @@
 //! b,0,0.2,0.4,right
 //! ```
 
+use std::borrow::Cow;
+
 use csv::StringRecord;
 
 use super::super::channels::step;
+use super::super::column::{decimal_commas, with_point};
 use super::super::csv::{TIMES, ranges};
 use super::super::dates::Clock;
 use super::super::error::Problem;
@@ -50,6 +53,9 @@ pub(in super::super) fn read(
             column_called(&table.names[at])
         )));
     }
+    let known = collector.ways.has_commas;
+    let commas = decimal_commas(&table.names, &table.columns, &places.commas, known)?;
+    collector.ways.has_commas |= commas.is_some();
     let channels = table.names_of(&places.channels);
     collector.measure_columns(&channels)?;
     let times = places.time.as_ref().map(|(time, clock)| {
@@ -57,7 +63,23 @@ pub(in super::super) fn read(
         Times::new(named, *clock)
     });
     collector.expect_times(times)?;
-    // The series, in the order in which they first occur.
+    let (ids, all) = gathered(&table, &places, in_table)?;
+    for (id, series) in ids.names().into_iter().zip(all) {
+        series.end(&id, collector)?;
+    }
+    let mut notes = vec![places.said(&table.names, &channels, has_classes)];
+    notes.extend(commas);
+    notes.extend(table.not_read(|at| places.has(at)));
+    notes.extend(table.notes.iter().cloned());
+    Ok(notes)
+}
+
+/// The series, in the order in which they first occur, and their ids.
+fn gathered(
+    table: &Sheet<'_>,
+    places: &Places,
+    labels: Labels,
+) -> Result<(Numbered, Vec<Series>), Problem> {
     let (mut ids, mut all) = (Numbered::default(), Vec::<Series>::new());
     // A row that may be of any series is not left out: that series would lack a step.
     table.each(|line, row| match row {
@@ -76,20 +98,14 @@ pub(in super::super) fn read(
             }
             let series = &mut all[place];
             if series.bad.is_none() {
-                let added = series.add(line, row, &table.names, &places, in_table);
+                let added = series.add(line, row, &table.names, places, labels);
                 series.bad = added.err().map(|what| (line, what));
             }
             Ok(())
         }
         Err(what) => Err(Problem::at_line(line, what)),
     })?;
-    for (id, series) in ids.names().into_iter().zip(all) {
-        series.end(&id, collector)?;
-    }
-    let mut notes = vec![places.said(&table.names, &channels, has_classes)];
-    notes.extend(table.not_read(|at| places.has(at)));
-    notes.extend(table.notes.iter().cloned());
-    Ok(notes)
+    Ok((ids, all))
 }
 
 /// The names of the columns of the channels.
@@ -111,6 +127,8 @@ struct Places {
     label: Option<usize>,
     group: Option<usize>,
     channels: Vec<usize>,
+    /// The columns of numbers with decimal commas among these.
+    commas: Vec<usize>,
 }
 
 impl Places {
@@ -147,12 +165,21 @@ impl Places {
         let time = time.map(|time| time.clock(table, known.clock).map(|clock| (time, clock)));
         let time = time.transpose()?;
         Ok(Self {
+            commas: commas(table, &time, label, &channels),
             id,
             time,
             label,
             group,
             channels,
         })
+    }
+
+    /// What a cell holds, with a decimal point where the numbers of its column have a decimal comma.
+    fn cell<'r>(&self, row: &'r StringRecord, at: usize) -> Cow<'r, str> {
+        match cell(row, at) {
+            cell if self.commas.contains(&at) && !cell.contains('.') => with_point(cell).into(),
+            cell => cell.into(),
+        }
     }
 
     /// Where the series and what belongs to them were found.
@@ -254,6 +281,22 @@ fn channels(
     }
 }
 
+/// The columns whose numbers have decimal commas: channels, the time, and a label of numbers.
+fn commas(
+    table: &Sheet<'_>,
+    time: &Option<(Time, Clock)>,
+    label: Option<usize>,
+    channels: &[usize],
+) -> Vec<usize> {
+    let columns = &table.columns;
+    let label = label.filter(|at| columns[*at].is_numbers_or_missing());
+    let numbers = channels.iter().chain(&label).copied();
+    let times = time.iter().filter(|(time, _)| time.has_comma);
+    let times = times.flat_map(|(time, _)| &time.columns).copied();
+    let commas = numbers.filter(|at| columns[*at].has_comma());
+    commas.chain(times).collect()
+}
+
 #[derive(Default)]
 struct Series {
     line: usize,
@@ -284,16 +327,16 @@ impl Series {
         labels: Labels,
     ) -> Result<(), String> {
         if let Some(at) = places.label {
-            let label = cell(row, at);
+            let label = places.cell(row, at);
             if label.is_empty() && labels == Labels::Needed {
                 return Err(format!("the label {} is empty", column_called(&names[at])));
             }
-            same(&mut self.label, label, line, "label")?;
+            same(&mut self.label, &label, line, "label")?;
         }
         if let Some(at) = places.group {
             same(&mut self.group, cell(row, at), line, "group")?;
         }
-        let is_number = |at: &&usize| number(cell(row, **at)).is_some();
+        let is_number = |at: &&usize| number(&places.cell(row, **at)).is_some();
         if let Some(wrong) = places.channels.iter().find(|at| !is_number(at)) {
             return Err(format!(
                 "column {}: {} is no number; a missing value is an empty cell or ?{}",
@@ -317,12 +360,13 @@ impl Series {
                 (parsed, written.into_owned())
             }
         };
-        let cells = places.channels.iter().map(|at| cell(row, *at));
+        let cells = places.channels.iter().map(|at| places.cell(row, *at));
+        let cells: Vec<_> = cells.collect();
         self.steps.push(Step {
             time,
             written,
             line,
-            numbers: step(cells),
+            numbers: step(cells.iter().map(|cell| &**cell)),
         });
         Ok(())
     }

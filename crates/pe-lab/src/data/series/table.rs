@@ -239,8 +239,11 @@ impl Wanted {
                 }
             )));
         }
-        how.notes
-            .extend(decimal_commas(names, columns, &read, known.has_commas)?);
+        let times = time.iter().filter(|time| time.has_comma);
+        let times = times.flat_map(|time| &time.columns);
+        let with_times: Vec<usize> = read.iter().chain(times).copied().collect();
+        let commas = decimal_commas(names, columns, &with_times, known.has_commas)?;
+        how.notes.extend(commas);
         let time = time.map(|time| time.clock(rows, known.clock).map(|clock| (time, clock)));
         let time = time.transpose()?;
         let read = read.into_iter().map(|at| (at, columns[at].has_comma()));
@@ -288,7 +291,8 @@ impl Wanted {
             times: self.time.is_some().then_some(found.times),
             ways: Ways {
                 clock: self.time.as_ref().map(|(_, clock)| *clock),
-                has_commas: self.read.iter().any(|(_, has_comma)| *has_comma),
+                has_commas: self.read.iter().any(|(_, has_comma)| *has_comma)
+                    || self.time.as_ref().is_some_and(|(time, _)| time.has_comma),
             },
             time: self.time.map(|(time, _)| time.name),
             to_predict: match self.class {

@@ -115,6 +115,22 @@ fn decimal_commas_are_numbers_and_that_is_told() {
 }
 
 #[test]
+fn times_with_decimal_commas_are_numbers_too() {
+    let text = |uneven: usize| {
+        let time = |row: usize| format!("{}.5", row + uneven * (row / 100));
+        at(&(0..300).map(time).collect::<Vec<_>>())
+    };
+    // Times that are named, and times that are found by their equal steps.
+    for (uneven, settings) in [(1, TIMED), (0, "")] {
+        let point = read(&text(uneven), settings).unwrap();
+        let comma = read(&text(uneven).replace('.', ","), settings).unwrap();
+        assert_eq!(comma.task().test_set(16), point.task().test_set(16));
+        assert!(comma.task().has_times());
+        comma.says("numbers with decimal commas, such as `0,5` in line 2: in `t`");
+    }
+}
+
+#[test]
 fn other_tables_have_the_decimal_commas_of_the_study() {
     let folder = tempfile::tempdir().unwrap();
     let study = target(|row| format!("{},{}", row % 40, row % 7));

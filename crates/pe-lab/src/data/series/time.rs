@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use csv::StringRecord;
 
-use super::super::column::Column;
+use super::super::column::{Column, with_point};
 use super::super::dates::{Clock, SUCH_AS, Seen};
 use super::super::error::Problem;
 use super::super::quote::{column_called, shorten};
@@ -17,9 +17,23 @@ const HOURS: [&str; 5] = ["h", "hh", "hr", "hour", "hours"];
 pub(super) struct Time {
     pub name: String,
     pub columns: Vec<usize>,
+    /// Whether they are numbers with decimal commas.
+    pub has_comma: bool,
 }
 
 impl Time {
+    fn new(rows: &Sheet<'_>, name: String, columns: Vec<usize>) -> Self {
+        let has_comma = match columns[..] {
+            [at] => rows.columns[at].has_comma() && !rows.columns[at].dates.is_mostly_dates(),
+            _ => false,
+        };
+        Self {
+            name,
+            columns,
+            has_comma,
+        }
+    }
+
     pub fn find(rows: &Sheet<'_>, name: &str) -> Result<Self, Problem> {
         let columns = match rows.find("--time", name) {
             Ok(column) => vec![column],
@@ -29,15 +43,17 @@ impl Time {
             }
             Err(problem) => return Err(problem),
         };
-        let name = name.to_string();
-        Ok(Self { name, columns })
+        Ok(Self::new(rows, name.to_string(), columns))
     }
 
-    /// The time of a row as its cells write it: those of several columns with spaces between them, the number of a quarter with
+    /// The time of a row as its cells write it, with a decimal point in a number: those of several columns with spaces between them, the number of a quarter with
     /// a Q, and that of an hour as a clock shows it.
     pub fn cell<'r>(&self, names: &[String], row: &'r StringRecord) -> Cow<'r, str> {
         if let [column] = self.columns[..] {
-            return cell(row, column).into();
+            return match cell(row, column) {
+                cell if self.has_comma && !cell.contains('.') => with_point(cell).into(),
+                cell => cell.into(),
+            };
         }
         let part = |column: &usize| {
             let cell = cell(row, *column);
@@ -57,6 +73,9 @@ impl Time {
 
     /// How times are written, which is the same in all rows. `known` is how the file before writes them.
     pub fn clock(&self, rows: &Sheet<'_>, known: Option<Clock>) -> Result<Clock, Problem> {
+        if self.has_comma {
+            return Ok(Clock::Numbers);
+        }
         if let [column] = self.columns[..] {
             return self.clock_of(&rows.columns[column].dates, known);
         }
@@ -131,8 +150,7 @@ pub(super) fn found_time(
                 if name.is_empty() { "" } else { "column " },
                 column_called(&name)
             ));
-            let columns = vec![column];
-            Ok(Some(Time { name, columns }))
+            Ok(Some(Time::new(rows, name, vec![column])))
         }
         [one, other, ..] => Err(Problem::Reading(format!(
             "the cells of {} and of {} {are}; say which are the times with --time, or which columns are read with --columns",

@@ -84,6 +84,19 @@ fn times_say_the_order_and_uneven_ones_more() {
 }
 
 #[test]
+fn decimal_commas_are_read_as_points_are() {
+    let point = "id,time,x,y,label\na,0.25,7.5,?,1.5\na,1.5,1.5,9,1.5\nb,0.5,3,4,2.5\n";
+    let comma = point.replace(',', ";").replace('.', ",");
+    let ((points, _), (commas, notes)) = (good(point), good(&comma));
+    assert!(commas.ways.has_commas);
+    let ways = points.ways;
+    assert_eq!(Rows { ways, ..commas }, points);
+    notes[1].says("numbers with decimal commas, such as `7,5` in line 2: in `x`, `label`, `time`");
+    let thousands = "id;time;x;label\na;0;1,500;left\nb;1;2,500;right\n";
+    said(thousands, TIMED).says("line 2: `x` is `1,500`, whose comma may be a decimal comma");
+}
+
+#[test]
 fn columns_are_as_the_flags_say() {
     let twice = said(TWO, "id = 'id'; time = 'time'; group = 'label'");
     twice.says("--label and --group both name `label`");
