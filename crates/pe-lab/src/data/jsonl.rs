@@ -235,6 +235,15 @@ fn explain(error: &serde_json::Error, line: &str, example: &str) -> String {
     let reason = text
         .rsplit_once(" at line ")
         .map_or(text.as_str(), |(reason, _)| reason);
+    let rest = line.get(error.column().saturating_sub(1)..);
+    // Python writes these, with or without a sign.
+    let word = ["NaN", "Infinity", "-Infinity"]
+        .into_iter()
+        .find(|word| rest.is_some_and(|rest| rest.starts_with(word)));
+    let reason = match word {
+        Some(word) => format!("JSON has no {word}, and a missing number is null"),
+        None => reason.to_string(),
+    };
     format!(
         "{reason} (column {} of {}); a line looks like {example}",
         error.column(),

@@ -158,6 +158,8 @@ fn bad_json_is_listed_with_line_and_column() {
         {"label": "x", "tokens": ["a", ["b"]]}       | list, expected a token
         {"label": "x", "tokens": ["a", ""]}          | token 2 is empty
         {"label": "x", "tokens": ["a"], "text": "a"} | both `tokens` and `text`
+        {"label": "x", "tokens": [0.5, NaN]}         | JSON has no NaN, and a missing number is null (column 32 of
+        {"label": "x", "tokens": [0.5, -Infinity]}   | Infinity, and a missing number is null (column
         "#,
     ) {
         let message = refused("a.jsonl", format!("{good_lines}\n{line}\n"));
