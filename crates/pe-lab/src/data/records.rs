@@ -11,8 +11,8 @@ use super::quote::grouped;
 /// The number of lines that are looked at to tell whether blanks separate columns.
 const LOOKED_AT: usize = 20;
 
-/// What separates the columns: the first of comma, tab, semicolon and bar that the first line holds; without any of them blanks, if
-/// the first lines have the same number of words.
+/// What separates the columns: the first of comma, tab, semicolon and bar that the first line holds, outside of quotes if it can;
+/// without any of them blanks, if the first lines have the same number of words.
 pub(super) fn sniffed(text: &str) -> char {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let line = lines.next().unwrap_or("");
@@ -20,9 +20,25 @@ pub(super) fn sniffed(text: &str) -> char {
     let of_first = words(line);
     let mut others = lines.take(LOOKED_AT).map(words).peekable();
     let is_table = of_first > 1 && others.peek().is_some() && others.all(|of| of == of_first);
-    let known = [',', '\t', ';', '|'];
-    let found = known.into_iter().find(|c| line.contains(*c));
+    let outside: String = line.split('"').step_by(2).collect();
+    let known = |text: &str| {
+        [',', '\t', ';', '|']
+            .into_iter()
+            .find(|c| text.contains(*c))
+    };
+    let found = known(&outside).or_else(|| known(line));
     found.unwrap_or(if is_table { ' ' } else { ',' })
+}
+
+/// What separates the columns, as Excel says it in a line `sep=;` before the names, and the text behind this line: its end stays, so
+/// that lines keep their numbers.
+pub(super) fn said_separator(text: &str) -> Option<(char, &str)> {
+    let line = text.lines().next()?;
+    let mut said = line.strip_prefix("sep=")?.chars();
+    match (said.next(), said.next()) {
+        (Some(one), None) if one.is_ascii() && one != '"' => Some((one, &text[line.len()..])),
+        _ => None,
+    }
 }
 
 /// A table whose columns are separated by blanks, with one blank between columns and none at the ends of a line, however many

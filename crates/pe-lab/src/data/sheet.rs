@@ -12,7 +12,7 @@ use super::header::{find_column, list, survey};
 use super::jsonl;
 use super::quote::shorten;
 use super::reading::Reading;
-use super::records::{each_row, names_of, single_blanks, sniffed};
+use super::records::{each_row, names_of, said_separator, single_blanks, sniffed};
 
 /// What a file holds, as the end of its name says, and its text where that alone does not.
 #[derive(Clone, Copy, Debug)]
@@ -51,14 +51,16 @@ impl<'a> Sheet<'a> {
     ///
     /// A [`Problem`] for a file without rows or with too many columns, for a first line that is no header, and for flags that are for tables alone.
     pub fn of(text: &'a str, reading: &Reading, form: Form) -> Result<Self, Problem> {
-        let mut text = Cow::Borrowed(text);
+        let said = said_separator(text);
+        let mut text = Cow::Borrowed(said.map_or(text, |(_, rest)| rest));
         let (delimiter, names, line, columns, notes) = match form {
             Form::JsonLines => {
                 let (names, columns) = jsonl::columns(&text, reading)?;
                 (None, names, 1, columns, Vec::new())
             }
             Form::Table(delimiter) => {
-                let delimiter = reading.delimiter.or(delimiter);
+                let said = said.map(|(separator, _)| separator);
+                let delimiter = reading.delimiter.or(said).or(delimiter);
                 let delimiter = delimiter.unwrap_or_else(|| sniffed(&text));
                 if delimiter == ' ' {
                     text = single_blanks(text);

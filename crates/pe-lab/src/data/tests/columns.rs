@@ -2,6 +2,26 @@
 
 use super::*;
 
+#[test]
+fn a_separator_in_quotes_is_none_and_excel_says_which_it_is() {
+    let table = |first: &str| {
+        let rows = (0..40).map(|i| format!("a, b {i};{}\n", i % 2));
+        format!("{first}\n{}", rows.collect::<String>())
+    };
+    let plain = read("a.csv", table("text;label"), "").unwrap();
+    let batch = |data: &DataTask| data.task().train_batch(1, 0, 8);
+    for (first, settings) in [
+        ("text;\"label, final\"", "label = 'label, final'"),
+        ("sep=;\ntext;label", ""),
+        ("sep=;\r\ntext;label", ""),
+    ] {
+        let data = read("a.csv", table(first), settings).unwrap();
+        assert_eq!(batch(&data), batch(&plain), "{first}");
+    }
+    let wrong = refused("a.csv", table("sep=;\ntext;label") + "a;b;c\n");
+    wrong.says("line 43: 3 fields, but the header has 2");
+}
+
 /// A table with a column of row numbers, one of words, and a label that is called otherwise.
 fn reviews() -> String {
     let rows = (0..40).map(|i| {
