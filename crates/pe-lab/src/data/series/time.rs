@@ -46,8 +46,8 @@ impl Time {
         Ok(Self::new(rows, name.to_string(), columns))
     }
 
-    /// The time of a row as its cells write it, with a decimal point in a number: those of several columns with spaces between them, the number of a quarter with
-    /// a Q, and that of an hour as a clock shows it.
+    /// The time of a row as its cells write it, but with a decimal point in a number: those of several columns with spaces between
+    /// them, the number of a quarter with a Q, and that of an hour as a clock shows it.
     pub fn cell<'r>(&self, names: &[String], row: &'r StringRecord) -> Cow<'r, str> {
         if let [column] = self.columns[..] {
             return match cell(row, column) {
