@@ -198,6 +198,9 @@ fn call(scheme: &dyn Positional, at: &Positions) -> Result<(), PositionError> {
     if let Some(scheme) = scheme.as_hidden_bias() {
         scheme.try_hidden_bias(0, (&x, at), span)?;
     }
+    if let Some(scheme) = scheme.as_forget_gate() {
+        scheme.try_log_gates(0, x)?;
+    }
     Ok(())
 }
 
@@ -228,8 +231,8 @@ fn refuses_other_shapes<M: Module + Positional>(
     unreachable!("a module has an end")
 }
 
-/// Parameters are public, and nothing is computed from one that does not fit. A learned table, that of TUPE's positions too, and the
-/// gates of Fox take their sizes from their parameters.
+/// Parameters are public, and nothing is computed from one that does not fit. A learned table, that of TUPE's positions too, takes its
+/// sizes from its parameters.
 #[test]
 fn a_parameter_has_the_shape_that_its_module_needs() {
     let device = Device::flex();
@@ -252,6 +255,7 @@ fn a_parameter_has_the_shape_that_its_module_needs() {
         r#"{"kind": "wav2vec2", "d_model": 16, "kernel": 3}"#,
         r#"{"kind": "inkling", "d_model": 16, "heads": 2, "layers": 1}"#,
         r#"{"kind": "fope", "d_head": 8, "heads": 2, "trained_len": 64}"#,
+        r#"{"kind": "fox", "d_model": 16, "heads": 2, "layers": 1}"#,
     ];
     let on_grids = on_grids.map(|json| (json, &image));
     for (json, at) in on_grids
@@ -263,7 +267,9 @@ fn a_parameter_has_the_shape_that_its_module_needs() {
     }
     let mixed = MixedRotaryConfig::new(8, 2).init(&device);
     parameters += refuses_other_shapes(&mixed, 0, &image, "MixedRotary");
-    assert_eq!(parameters, 42);
+    let gained = SinusoidalPositionalEncodingConfig::new(16).with_gain(Gain::Learned(0.7));
+    parameters += refuses_other_shapes(&gained.init(&device), 0, &line, "a learned gain");
+    assert_eq!(parameters, 45);
 
     let misshapen = || Param::from_tensor(Tensor::zeros([25, 8], &device));
     let mut swin = SwinRelativeBiasConfig::new(8, [2, 2]).init(&device);

@@ -17,7 +17,7 @@ use crate::positions::{Axes, Grid, Lookup, Positions};
 use crate::spectrum::Spectrum;
 use crate::spectrum::axis_rows::AxisRows;
 use crate::spectrum::buffer::RowBuffer;
-use crate::tensor::{cast, check_dtype, compute_dtype, dequantized};
+use crate::tensor::{cast, check_dtype, check_parameter, compute_dtype, dequantized};
 
 impl SinusoidalPositionalEncodingConfig {
     /// Builds the module and its buffer on `device`. The buffer is of type `f64` where that is the
@@ -287,7 +287,7 @@ impl SinusoidalPositionalEncoding {
         let zeros_for_padding = self.config.formula.pads_with_zeros();
         match zeros_for_padding || self.gain.is_some() {
             false => Ok(encoding),
-            true => Ok(self.padded_and_gained(encoding.into_tensor(), lookup, dtype)),
+            true => self.padded_and_gained(encoding.into_tensor(), lookup, dtype),
         }
     }
 
@@ -298,7 +298,7 @@ impl SinusoidalPositionalEncoding {
         mut encoding: Tensor<3>,
         lookup: &Lookup,
         dtype: FloatDType,
-    ) -> Addend<'static> {
+    ) -> Result<Addend<'static>, PositionError> {
         if self.config.formula.pads_with_zeros()
             && let Some(padding) = lookup.padding(&encoding.device())
         {
@@ -307,9 +307,10 @@ impl SinusoidalPositionalEncoding {
             encoding = encoding.expand(shape).mask_fill(padding, 0.0);
         }
         if let Some(gain) = &self.gain {
+            check_parameter("gain", gain.lazy_shape().dims(), [1])?;
             encoding = encoding.mul(dequantized(gain.val()).cast(dtype).reshape([1, 1, 1]));
         }
-        Addend::Tensor(encoding)
+        Ok(Addend::Tensor(encoding))
     }
 
     /// The encodings of all axes side by side; zeros for prefix tokens.

@@ -17,7 +17,7 @@ use crate::error::{PositionError, check_size, check_width, of_layer};
 use crate::layout::share_of_heads;
 use crate::positional::Positional;
 use crate::rotate::{RotaryPositionalEncoding, RotaryPositionalEncodingConfig, Rotate};
-use crate::tensor::{cast, check_device, compute_dtype, dequantized, matrix};
+use crate::tensor::{cast, check_device, check_linear, compute_dtype, dequantized, matrix};
 
 config! {
     /// The configuration of a [`Fox`].
@@ -131,9 +131,10 @@ impl ForgetGate for Fox {
     fn try_log_gates(&self, layer: usize, x: Tensor<3>) -> Result<Tensor<3>, PositionError> {
         let [batch, seq, width] = x.dims();
         let gates = of_layer(&self.layers, layer, "gates")?;
-        let weight = gates.weight.val();
-        let [d_model, heads] = weight.dims();
+        let FoxConfig { d_model, heads, .. } = self.config;
+        check_linear("layers", gates, [d_model, heads])?;
         check_width("d_model", d_model, width)?;
+        let weight = gates.weight.val();
         check_device(&x, &weight.device())?;
         let weight = dequantized(weight);
         let dtype = compute_dtype(weight.dtype().into());

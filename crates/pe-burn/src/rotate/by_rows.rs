@@ -126,8 +126,9 @@ impl<R: RotateByRows + ?Sized> Rotate for R {
 
 /// Whether one lookup and one launch serve queries and keys that are at the same positions.
 fn alike(q: &Tensor<4>, k: &Tensor<4>) -> bool {
-    let ([batch, _, seq, d_head], [of_k @ .., d_head_of_k]) = (q.dims(), k.dims());
-    of_k == [batch, of_k[1].max(1), seq]
+    let ([batch, heads, seq, d_head], [of_k @ .., d_head_of_k]) = (q.dims(), k.dims());
+    heads > 0
+        && of_k == [batch, of_k[1].max(1), seq]
         && d_head == d_head_of_k
         && q.dtype() == k.dtype()
         && q.device() == k.device()
@@ -358,8 +359,14 @@ mod tests {
         assert_says(&message, "there are 3 starts for a batch of 2 rows");
         let empty = Tensor::<4>::zeros([2, 0, 5, 8], &device);
         let full = Tensor::<4>::zeros([2, 3, 5, 8], &device);
-        let (q, k) = Shaped([1, 5, 8]).rotate(full, empty.clone(), &at);
+        let (q, k) = Shaped([1, 5, 8]).rotate(full.clone(), empty.clone(), &at);
         assert_eq!((q.dims(), k.dims()), ([2, 3, 5, 8], [2, 0, 5, 8]));
+        // Keys are turned where no query is: the rows of another shape are refused.
+        let refused = refusal(Shaped([9, 9, 9]).try_rotate(empty.clone(), full, &at));
+        assert_says(
+            &refused,
+            &alloc::format!("{table} [9, 9], but the input needs [2, 5]"),
+        );
         let empty = Shaped([9, 9, 9]).rotate_queries(empty, &at);
         assert_eq!(empty.dims(), [2, 0, 5, 8]);
     }
