@@ -51,7 +51,7 @@ mod tests {
     use pe_burn::{PositionalConfig, Positions};
 
     use crate::kernels::compare;
-    use crate::plain::Mask;
+    use crate::plain::{self, Mask};
     use crate::testing::{adam, difference, gradients_of, padding_of_rows, random, values};
     use crate::{Activation, Encoder, EncoderConfig, Kernels, ModuleAdam, Norm};
 
@@ -302,6 +302,23 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    /// The gradient of GELU is that of the formula, as on Flex, where Burn's own takes the approximation by tanh.
+    #[test]
+    fn cards_have_the_exact_gradient_of_gelu() {
+        let x: Vec<f32> = (-300..300).map(|x| x as f32 * 0.3).collect();
+        let gradient = |device: &Device| {
+            let x = Tensor::<1>::from_floats(&x[..], device).reshape([1, 60, 10]);
+            let x = x.require_grad();
+            let y = plain::activated(x.clone(), Activation::Gelu);
+            values(x.grad(&y.sum().backward()).unwrap())
+        };
+        let exact = gradient(&Device::flex().autodiff());
+        for card in cards() {
+            let apart = difference(&exact, &gradient(&card.autodiff()));
+            assert!(apart < 1e-5, "{apart}");
         }
     }
 
