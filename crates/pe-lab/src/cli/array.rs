@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::terminal::print_exact;
 use crate::ask::{Plan, StudySpec};
+use crate::console::visible;
 use crate::data::shell_word;
 use crate::error::LabError;
 use crate::folder::StudyFolder;
@@ -71,9 +72,14 @@ impl ArrayArgs {
             .map_err(|error| LabError::Usage(format!("{}: {error}", self.study.display())))?;
         let absolute = |path: &Path| {
             let path = std::path::absolute(path).map_err(LabError::file(path))?;
-            let text = path.to_str().map(str::to_string);
-            text.ok_or_else(|| {
-                LabError::Usage(format!("{} cannot be written in a script", path.display()))
+            let text = path
+                .to_str()
+                .filter(|text| !text.contains(char::is_control));
+            text.map(str::to_string).ok_or_else(|| {
+                LabError::Usage(format!(
+                    "{} cannot be written in a script; take a path in UTF-8 without line breaks",
+                    visible(&path.to_string_lossy())
+                ))
             })
         };
         let program = std::env::current_exe().map_err(LabError::file("pe-lab".as_ref()))?;

@@ -118,6 +118,7 @@ use labelled::Labelled;
 use labels::Labels;
 use open::{checked_format, classes, open, rows_of};
 use rows::Collector;
+pub(crate) use sheet::Cells;
 use sheet::Form;
 use spec::{digest_and_size, name_of};
 use task::Made;

@@ -46,6 +46,37 @@ pub(super) struct Sheet<'a> {
     pub notes: Vec<String>,
 }
 
+/// A table of a few columns that is no data of a task.
+pub(crate) struct Cells {
+    /// Whether commas separate its columns, so that none is a decimal comma.
+    pub has_commas: bool,
+    /// The names of the columns.
+    pub names: Vec<String>,
+    /// The rows, each with the number of its line. A row may have fewer cells than there are names.
+    pub rows: Vec<(usize, StringRecord)>,
+}
+
+impl Cells {
+    /// The cells of a text, or what is wrong in it, with the line.
+    pub fn of(text: &str) -> Result<Self, String> {
+        let read = || {
+            let sheet = Sheet::of(text, &Reading::default(), Form::Table(None))?;
+            let mut rows = Vec::new();
+            sheet.each(|line, row| {
+                let row = row.map_err(|what| Problem::Other(format!("line {line}: {what}")))?;
+                rows.push((line, row.clone()));
+                Ok(())
+            })?;
+            Ok(Self {
+                has_commas: sheet.delimiter == Some(','),
+                names: sheet.names,
+                rows,
+            })
+        };
+        read().map_err(|problem: Problem| problem.to_string())
+    }
+}
+
 impl<'a> Sheet<'a> {
     /// # Errors
     ///

@@ -12,7 +12,7 @@ pub enum Answer {
     NoScore,
     /// No seed of any scheme has a score on every task.
     NotCompared,
-    /// This scheme alone has scores.
+    /// This scheme alone has a seed with a score on every task, inside or beyond.
     Alone(String),
     /// So few seeds prove nothing.
     FewSeeds {
@@ -93,11 +93,12 @@ pub enum Top {
     },
     /// It is not established which of these is best.
     Open {
-        /// The leader and those that are neither proven below it nor level with it.
+        /// The leader and those that are not proven below it.
         open: Vec<String>,
         /// Those that are proven below the leader.
         below: Vec<String>,
-        /// Why the pair with the leader is undecided for that one of these whose mean is furthest below the leader's.
+        /// Why the pair with the leader is undecided for that one of these, if it is undecided, whose mean is furthest below the
+        /// leader's.
         why: Reason,
     },
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::summary::TaskSummary;
-use crate::stats::{Answer, Bounds, Finding, Interval, OtherRows, Pair, Why};
+use crate::stats::{Answer, Bounds, EQUAL, Finding, Interval, OtherRows, Pair, Why, seed_means};
 
 /// Inside or beyond the training lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -126,12 +126,10 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// The reason of a pair. `seeds` are the scores of every scheme at its seeds, and `pairs` are compared in all.
-    fn of(pair: &Pair, names: &[&str], seeds: &[Vec<f64>], pairs: usize) -> Option<Self> {
+    /// The reason of a pair. `scores` are those of every scheme, by task and seed, and `pairs` are compared in all.
+    fn of(pair: &Pair, names: &[&str], scores: &[Vec<Vec<f64>>], pairs: usize) -> Option<Self> {
         let named = |scheme: usize| {
-            let scores = seeds[scheme].iter().copied();
-            let low = scores.clone().fold(f64::INFINITY, f64::min);
-            let high = scores.fold(f64::NEG_INFINITY, f64::max);
+            let [low, high] = range_of_runs(&scores[scheme]);
             (names[scheme].to_string(), low, high)
         };
         Some(match pair.why? {
@@ -150,11 +148,28 @@ impl Reason {
     }
 }
 
+/// From where to where the scores of a scheme range: the means over tasks of its seeds, or, where these hardly differ, the
+/// scores on the task on which they differ most.
+fn range_of_runs(scores: &[Vec<f64>]) -> [f64; 2] {
+    let range = |runs: &[f64]| {
+        let low = runs.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = runs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        [low, high]
+    };
+    let width = |[low, high]: &[f64; 2]| high - low;
+    let of_means = range(&seed_means(scores));
+    let of_tasks = scores.iter().map(|runs| range(runs));
+    let widest = of_tasks.max_by(|a, b| width(a).total_cmp(&width(b)));
+    widest
+        .filter(|_| width(&of_means) < 0.01)
+        .unwrap_or(of_means)
+}
+
 impl Comparison {
-    /// A pair of the schemes with these names and these scores at their seeds; `pairs` are compared in all.
+    /// A pair of the schemes with these names and these scores, by task and seed; `pairs` are compared in all.
     pub fn of(
         (part, bounds): (Part, Bounds),
-        (names, seeds): (&[&str], &[Vec<f64>]),
+        (names, scores): (&[&str], &[Vec<Vec<f64>>]),
         pair: &Pair,
         pairs: usize,
     ) -> Self {
@@ -169,14 +184,14 @@ impl Comparison {
             p_holm: pair.p_holm,
             p_level: pair.p_level,
             finding: pair.finding,
-            why: Reason::of(pair, names, seeds, pairs),
+            why: Reason::of(pair, names, scores, pairs),
             other_rows: None,
         }
     }
 
     /// Whether both have the same mean, but for rounding.
     pub fn is_tie(&self) -> bool {
-        self.difference.abs() < 1e-12
+        self.difference.abs() < EQUAL
     }
 
     /// Whether these two schemes are compared, in any order.

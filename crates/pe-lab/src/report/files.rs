@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::data::title;
+use super::results::NOT_RUN;
 use super::summary::TaskSummary;
 use crate::ask::TrialSpec;
 use crate::error::LabError;
@@ -148,7 +149,7 @@ pub fn write(
 ) -> Result<Vec<Entry>, LabError> {
     let table = folder.results_csv();
     let missing = outcomes.missing.iter().map(|(spec, reason)| Row {
-        failure: Some(reason.as_deref().unwrap_or("not run yet")),
+        failure: Some(reason.as_deref().unwrap_or(NOT_RUN)),
         ..Row::of(spec)
     });
     let mut lines: Vec<Row<'_>> = outcomes.results.iter().flat_map(rows).collect();

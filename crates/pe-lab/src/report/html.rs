@@ -108,7 +108,7 @@ fn failure(data: &Data<'_>, run: &Run<'_>) -> Option<Value> {
         "scheme": run.scheme,
         "seed": run.seed,
         "reason": loss.reason,
-        "what": if loss.failed { "scores the floor" } else { "left out; tried again" },
+        "what": if loss.failed { "scores the floor, or the lowest score on the task" } else { "left out; tried again" },
     }))
 }
 

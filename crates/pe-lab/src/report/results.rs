@@ -3,13 +3,14 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use csv::StringRecord;
 use serde::Serialize;
 
-use super::words::counted;
-use crate::data::{digest, shorten};
+use super::words::{counted, list};
+use crate::data::{Cells, digest, shorten};
 use crate::error::LabError;
 use crate::folder::{Entry, read_bounded};
 use crate::grouped::once;
@@ -23,6 +24,10 @@ const NEEDED: [&str; 4] = ["scheme", "task", "seed", "score"];
 const OF_STUDY: [(&str, &str); 2] = [("score", "normalized"), ("part", "inside_training")];
 /// The most schemes, tasks and seeds. All pairs of schemes are compared.
 const MOST: usize = 200;
+/// The lowest score. Below it rounding would count as a difference between runs.
+const LOWEST: f64 = -1e6;
+/// What the table of a study says of a trial that was not run.
+pub(super) const NOT_RUN: &str = "not run yet";
 /// The most characters of a name.
 const LONGEST: usize = 80;
 
@@ -43,6 +48,10 @@ pub struct ResultsFile {
     pub unread: Vec<String>,
     /// The number of rows that were left out, since their column `failure` is filled.
     pub failed: usize,
+    /// The schemes of these rows.
+    pub failed_schemes: Vec<String>,
+    /// The number of rows of trials of a study that were not run.
+    pub not_run: usize,
     /// The number of rows that were left out, since they have a scaling that was on in the test only: they are no
     /// trainings of their own.
     pub test_only: usize,
@@ -67,7 +76,7 @@ pub(super) struct ScoredRun {
 /// A row of the table.
 struct Line {
     /// Its number in the file, counted from 1.
-    number: u64,
+    number: usize,
     scheme: String,
     task: String,
     seed: u64,
@@ -105,6 +114,7 @@ impl Results {
             lines,
             unread,
             failed,
+            not_run,
             test_only,
         } = lines(text).map_err(wrong)?;
         let name = file.file_name().unwrap_or(file.as_os_str());
@@ -120,7 +130,9 @@ impl Results {
                 seeds
             },
             unread,
-            failed,
+            failed: failed.len(),
+            failed_schemes: once(failed),
+            not_run,
             test_only,
         };
         for (what, count) in [
@@ -135,6 +147,7 @@ impl Results {
             }
         }
         check_places(&lines).map_err(wrong)?;
+        check_lengths(&lines).map_err(wrong)?;
         Ok(Self {
             runs: runs(lines),
             about,
@@ -157,8 +170,15 @@ impl Results {
         }
         if about.failed > 0 {
             lines.push(format!(
-                "left out: {} whose column failure is filled",
-                counted(about.failed, "row")
+                "left out: {} of failed trainings (of {}), as the column failure is filled; a study counts them as the lowest score",
+                counted(about.failed, "row"),
+                list(&about.failed_schemes)
+            ));
+        }
+        if about.not_run > 0 {
+            lines.push(format!(
+                "left out: {} of trials that were not run yet",
+                counted(about.not_run, "row")
             ));
         }
         if about.test_only > 0 {
@@ -171,64 +191,54 @@ impl Results {
     }
 }
 
-/// What separates the columns: what the first line has most of.
-fn delimiter(text: &str) -> u8 {
-    let first = text.lines().next().unwrap_or_default();
-    let count = |of: &u8| first.bytes().filter(|byte| byte == of).count();
-    let all = [b',', b';', b'\t'];
-    all.into_iter()
-        .max_by_key(|of| (count(of), *of == b','))
-        .unwrap_or(b',')
-}
-
 struct Rows {
     lines: Vec<Line>,
     /// The names of the columns that are not read.
     unread: Vec<String>,
-    /// The number of rows whose column `failure` is filled.
-    failed: usize,
+    /// The schemes of the rows whose column `failure` is filled.
+    failed: Vec<String>,
+    /// The number of rows of trials of a study that were not run.
+    not_run: usize,
     /// The number of rows of a scaling that was on in the test only.
     test_only: usize,
 }
 
 fn lines(text: &str) -> Result<Rows, String> {
-    let delimiter = delimiter(text);
-    let mut table = csv::ReaderBuilder::new()
-        .delimiter(delimiter)
-        .trim(csv::Trim::All)
-        .from_reader(text.as_bytes());
-    let names: Vec<String> = match table.headers() {
-        Ok(names) => names.iter().map(str::to_lowercase).collect(),
-        Err(error) => return Err(error.to_string()),
+    let table = Cells::of(text)?;
+    let names: Vec<String> = table.names.iter().map(|name| name.to_lowercase()).collect();
+    let (columns, unread) = Columns::of(&names, !table.has_commas)?;
+    let mut rows = Rows {
+        lines: Vec::new(),
+        unread,
+        failed: Vec::new(),
+        not_run: 0,
+        test_only: 0,
     };
-    let (columns, unread) = Columns::of(&names, delimiter != b',')?;
-    let (mut lines, mut failed, mut test_only) = (Vec::new(), 0, 0);
-    for record in table.records() {
-        let record = record.map_err(|error| error.to_string())?;
-        if columns.has_failed(&record) {
-            failed += 1;
-            continue;
+    for (number, record) in &table.rows {
+        let scheme = cell(record, columns.needed[0]);
+        match columns.failure.map_or("", |at| cell(record, at)) {
+            NOT_RUN => rows.not_run += 1,
+            "" if scheme.ends_with(TEST_ONLY) => rows.test_only += 1,
+            "" => {
+                let line = columns.line(*number, record);
+                let line = line.map_err(|reason| format!("line {number}: {reason}"));
+                rows.lines.push(line?);
+            }
+            _ => rows.failed.push(scheme.to_string()),
         }
-        if columns.scheme(&record).ends_with(TEST_ONLY) {
-            test_only += 1;
-            continue;
-        }
-        let number = record.position().map_or(0, |at| line_of(text, at));
-        let line = columns.line(number, &record);
-        lines.push(line.map_err(|reason| format!("line {number}: {reason}"))?);
     }
-    match (lines.is_empty(), failed + test_only) {
+    match (rows.lines.is_empty(), table.rows.len()) {
         (true, 0) => Err("it has no row below the names of its columns".into()),
         (true, all) => Err(format!(
             "all its rows, {all}, are left out, since their column failure is filled or their scheme ends with{TEST_ONLY}"
         )),
-        (false, _) => Ok(Rows {
-            lines,
-            unread,
-            failed,
-            test_only,
-        }),
+        (false, _) => Ok(rows),
     }
+}
+
+/// The text in a column, without blanks around it.
+fn cell(record: &StringRecord, column: usize) -> &str {
+    record.get(column).unwrap_or_default().trim()
 }
 
 /// Where the columns are.
@@ -281,18 +291,9 @@ impl Columns {
         Ok((columns, unread))
     }
 
-    fn has_failed(&self, record: &csv::StringRecord) -> bool {
-        let failure = self.failure.and_then(|column| record.get(column));
-        failure.is_some_and(|reason| !reason.is_empty())
-    }
-
-    fn scheme<'a>(&self, record: &'a csv::StringRecord) -> &'a str {
-        record.get(self.needed[0]).unwrap_or_default()
-    }
-
     /// The row on the line of this number.
-    fn line(&self, number: u64, record: &csv::StringRecord) -> Result<Line, String> {
-        let cell = |column: usize| record.get(column).unwrap_or_default();
+    fn line(&self, number: usize, record: &StringRecord) -> Result<Line, String> {
+        let cell = |column: usize| cell(record, column);
         let [scheme, task, seed, score] = self.needed.map(cell);
         Ok(Line {
             number,
@@ -316,16 +317,6 @@ impl Columns {
             },
         })
     }
-}
-
-/// The line on which a record begins. The position of the record may be that of empty lines before it.
-fn line_of(text: &str, at: &csv::Position) -> u64 {
-    let rest = text
-        .as_bytes()
-        .get(at.byte() as usize..)
-        .unwrap_or_default();
-    let empty = rest.iter().take_while(|byte| b"\r\n".contains(byte));
-    at.line() + empty.filter(|byte| **byte == b'\n').count() as u64
 }
 
 /// What is wrong with the cell of a column.
@@ -354,6 +345,10 @@ fn a_score(text: &str, decimal_commas: bool) -> Result<f64, String> {
         false => text.to_string(),
     };
     match number.parse::<f64>() {
+        Ok(score) if score.is_finite() && score < LOWEST => Err(format!(
+            "the score is {}, below {LOWEST}, the lowest that is judged; a score takes 0 for no skill and 1 for a perfect result",
+            shorten(text)
+        )),
         Ok(score) if score <= 1.0 && score.is_finite() => Ok(score),
         Ok(score) if score.is_finite() => Err(format!(
             "the score is {}, above 1, which is the highest; divide percentages by 100, and of a loss take 1 - loss / floor, \
@@ -396,6 +391,31 @@ fn check_places(lines: &[Line]) -> Result<(), String> {
             return Err(format!(
                 "line {}: length {} of {} is inside the training lengths on one line and beyond them on another, line {}",
                 line.number, line.length, line.task, first.number
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the runs of a task have scores at the same lengths inside, and at the same beyond: means over other lengths
+/// cannot be compared.
+fn check_lengths(lines: &[Line]) -> Result<(), String> {
+    let mut lengths: BTreeMap<(&str, bool), BTreeSet<usize>> = BTreeMap::new();
+    let mut runs: BTreeMap<(&str, bool, &str, u64), BTreeSet<usize>> = BTreeMap::new();
+    for line in lines {
+        let (task, inside) = (&line.task[..], line.inside);
+        let run = (task, inside, &line.scheme[..], line.seed);
+        lengths
+            .entry((task, inside))
+            .or_default()
+            .insert(line.length);
+        runs.entry(run).or_default().insert(line.length);
+    }
+    for ((task, inside, scheme, seed), own) in runs {
+        if let Some(length) = lengths[&(task, inside)].difference(&own).next() {
+            return Err(format!(
+                "{scheme} on {task} at seed {seed} has no score at length {length}, where other runs have one; \
+                 every run takes scores at the same lengths, since their mean is compared"
             ));
         }
     }

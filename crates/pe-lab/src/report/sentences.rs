@@ -25,7 +25,7 @@ pub fn answer(answer: &Answer, about: &Summary) -> String {
             "No seed of any scheme has a score on every task, so nothing is compared.".into()
         }
         Answer::Alone(scheme) => {
-            format!("Only {} has scores, so nothing is compared.", plain(scheme))
+            format!("Only {} has {}, so nothing is compared.", plain(scheme), about.needed())
         }
         Answer::BeforeFirstLook(seeds) => {
             format!("Nothing is claimed before the first planned look, at {seeds} seeds.")

@@ -60,7 +60,7 @@ fn render_overall(summary: &Summary) -> String {
     let scores = match (ran_here, all_shares) {
         (false, _) => "scores".to_string(),
         (true, shares) => format!(
-            "normalized scores (0 at the floor, 1 for {}; a failed training scores the floor)",
+            "normalized scores (0 at the floor, 1 for {}; a failed training scores the floor, or the lowest score on its task)",
             if shares {
                 "all correct"
             } else {
@@ -165,6 +165,7 @@ fn heading(task: &TaskSummary) -> String {
         (true, true) => format!(
             "  images of the trained size: {own} patches; of other sizes: {others} patches\n"
         ),
+        (true, false) if own.is_empty() => format!("  beyond training: lengths {upto}{others}\n"),
         (true, false) => {
             format!("  inside training: lengths {upto}{own}; beyond: lengths {upto}{others}\n")
         }

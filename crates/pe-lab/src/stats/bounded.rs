@@ -157,7 +157,8 @@ impl Runs {
 /// the scheme's own runs, by seed and by task, as for a [`Difference`](super::Difference). The third has the dispersion that all schemes
 /// share: a few runs may be alike by chance where those of other schemes are not.
 ///
-/// `None` for a scheme with fewer than two seeds, and if no run of any scheme varies.
+/// `None` for a scheme with fewer than two seeds, if no run of any scheme varies, and for a mean that is at a bound where the range
+/// has only one.
 pub fn intervals<S: AsRef<[Vec<f64>]>>(schemes: &[S], bounds: Bounds) -> Vec<Option<Interval>> {
     let runs = schemes.iter().map(|scores| Runs::of(scores.as_ref()));
     let runs: Vec<Option<Runs>> = runs.collect();
@@ -178,7 +179,9 @@ pub fn intervals<S: AsRef<[Vec<f64>]>>(schemes: &[S], bounds: Bounds) -> Vec<Opt
         let varying = all.filter(|(spread, _)| *spread > ROUNDING);
         let each = varying
             .map(|(spread, df)| bounds.interval(runs.mean, quantile(0.05, df).powi(2) * spread));
+        // At its bound a mean has no spread, and an interval without width would claim that it is exact.
         each.max_by(|a, b| (a.high - a.low).total_cmp(&(b.high - b.low)))
+            .filter(|of| of.low < of.high)
     };
     runs.iter()
         .map(|runs| runs.as_ref().and_then(widest))
@@ -211,6 +214,14 @@ mod tests {
             let of = one(&skill, Bounds::UpTo(1.0)).unwrap();
             assert!(of.high < 1.0 && of.low.is_finite(), "{of:?}");
         }
+    }
+
+    #[test]
+    fn a_mean_at_a_bound_has_an_interval_where_there_is_another_bound() {
+        let runs = [[vec![1.0; 3]], [vec![0.9, 0.95, 0.97]]];
+        assert_eq!(intervals(&runs, Bounds::UpTo(1.0))[0], None);
+        let of = intervals(&runs, Bounds::SHARE)[0].unwrap();
+        assert!(of.low < of.high && of.high == 1.0, "{of:?}");
     }
 
     #[test]

@@ -10,6 +10,9 @@ use super::why::Why;
 /// study is run.
 pub const MARGIN: f64 = 0.02;
 
+/// Scores that differ by less are equal, but for rounding.
+pub const EQUAL: f64 = 1e-12;
+
 /// In a study that stops when it is decided, a level pair counts as decided only from this number of seeds on: with
 /// fewer, a scheme that fails now and then has often not failed yet.
 pub const LEVEL_SEEDS: usize = 8;
@@ -63,7 +66,7 @@ pub enum Finding {
     Best,
     /// They differ by less than the margin, after the correction for all pairs.
     Level,
-    /// Every run of both has the same score.
+    /// On each task every run of both has the same score.
     Same,
     /// Neither is established.
     Undecided,
@@ -147,16 +150,20 @@ pub fn judge(questions: &[Vec<Vec<Vec<f64>>>], errors: Errors, margin: f64) -> V
         pair.p_level = pair.difference.p_level(margin);
     }
     let mut different = pairs(&mut answers, |pair| pair.p);
-    let mut level = pairs(&mut answers, |pair| pair.p_level);
+    // A pair of which it cannot be known whether it is level is one of all pairs too.
+    let mut level = pairs(&mut answers, |pair| {
+        pair.p.map(|_| pair.p_level.unwrap_or(1.0))
+    });
     for (answer, schemes) in answers.iter_mut().zip(questions) {
         for pair in &mut answer.pairs {
             pair.p_holm = pair.p.and_then(|_| different.next());
-            pair.p_level = pair.p_level.and_then(|_| level.next());
+            let corrected = pair.p.and_then(|_| level.next());
+            pair.p_level = pair.p_level.and(corrected);
             let below = |p: Option<f64>, error: f64| p.is_some_and(|p| p < error);
             pair.finding = match pair.p {
                 None => Finding::FewSeeds,
                 _ if below(pair.p_holm, errors.pairs) => Finding::Proven,
-                _ if pair.difference.is_same() => Finding::Same,
+                _ if same_in_every_run(schemes, pair) => Finding::Same,
                 _ if below(pair.p_level, errors.level) => Finding::Level,
                 _ => Finding::Undecided,
             };
@@ -174,10 +181,33 @@ pub fn judge(questions: &[Vec<Vec<Vec<f64>>>], errors: Errors, margin: f64) -> V
             }
             let is_open = matches!(pair.finding, Finding::Undecided | Finding::FewSeeds);
             let of_pair = [pair.higher, pair.lower];
-            pair.why = is_open.then(|| Why::of(of_pair, &pair.difference, schemes, errors.pairs));
+            let by_others = || is_open_by_others(&pair.difference, errors, margin);
+            pair.why = is_open.then(|| {
+                let of_tests = (errors.pairs, by_others());
+                Why::of(of_pair, &pair.difference, schemes, of_tests)
+            });
         }
     }
     answers
+}
+
+/// Whether a pair would count as different, or as level, by the tests that take the runs of its two schemes alone, and does
+/// not by those that take the spread of all schemes.
+fn is_open_by_others(difference: &Difference, errors: Errors, margin: f64) -> bool {
+    let below = |p: Option<f64>, error: f64| p.is_some_and(|p| p < error);
+    let different = below(difference.own_p(), errors.pairs) && !below(difference.p(), errors.pairs);
+    let level = below(difference.own_p_level(margin), errors.level)
+        && !below(difference.p_level(margin), errors.level);
+    different || level
+}
+
+/// Whether on each task every run of both schemes of a pair has the same score, but for rounding.
+fn same_in_every_run(schemes: &[Vec<Vec<f64>>], pair: &Pair) -> bool {
+    let tasks = schemes[pair.higher].iter().zip(&schemes[pair.lower]);
+    tasks.into_iter().all(|(higher, lower)| {
+        let mut runs = higher.iter().chain(lower);
+        runs.all(|run| (run - higher[0]).abs() < EQUAL)
+    })
 }
 
 fn unjudged(schemes: &[Vec<Vec<f64>>]) -> Answer {
@@ -270,6 +300,31 @@ mod tests {
         let alone = judged(&[HIGH]);
         assert_eq!((alone.p, alone.best, alone.decided()), (None, false, false));
         assert!(judged(&[]).order.is_empty());
+    }
+
+    #[test]
+    fn the_same_mean_from_other_tasks_is_not_the_same_in_every_run() {
+        let finding = |a: [f64; 2], b: [f64; 2]| {
+            let runs = |of: [f64; 2]| of.map(|score| vec![score; 5]).to_vec();
+            let pair = judge(&[vec![runs(a), runs(b)]], Errors::default(), MARGIN)[0].pairs[0];
+            (pair.finding, pair.why)
+        };
+        assert_eq!(finding([0.9, 0.5], [0.9, 0.5]), (Finding::Same, None));
+        let swapped = finding([0.9, 0.5], [0.5, 0.9]);
+        assert_eq!(swapped, (Finding::Undecided, Some(Why::Alike)));
+    }
+
+    #[test]
+    fn a_pair_that_cannot_be_level_is_one_of_the_pairs_that_are_corrected_for() {
+        let near: Vec<f64> = HIGH.iter().rev().map(|score| score - 0.001).collect();
+        let level = |runs: &[&[f64]]| judged(runs).pairs[0].p_level.unwrap();
+        let raw = |runs: &[&[f64]]| judged(runs).pairs[0].difference.p_level(MARGIN).unwrap();
+        // One test of the pair of two steady schemes sees no run vary.
+        let three: [&[f64]; 3] = [HIGH, &near, LOW];
+        let four: [&[f64]; 4] = [HIGH, &near, &[0.5; 5], &[0.4; 5]];
+        assert_eq!(judged(&four).pairs[5].p_level, None);
+        assert!((level(&three) - 3.0 * raw(&three)).abs() < 1e-15);
+        assert!((level(&four) - (6.0 * raw(&four)).min(1.0)).abs() < 1e-15);
     }
 
     #[test]

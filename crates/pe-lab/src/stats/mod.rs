@@ -32,7 +32,7 @@ pub use bounded::{Bounds, intervals};
 pub(crate) use describe::seed_means;
 pub use describe::{interquartile_mean, mean, variance};
 pub use holm::holm;
-pub use judge::{Answer, ENOUGH_SEEDS, Errors, Finding, LEVEL_SEEDS, MARGIN, Pair, judge};
+pub use judge::{Answer, ENOUGH_SEEDS, EQUAL, Errors, Finding, LEVEL_SEEDS, MARGIN, Pair, judge};
 pub use looks::Looks;
 pub use rows::{OtherRows, RowScores, other_rows};
 pub use student::{quantile, two_sided};

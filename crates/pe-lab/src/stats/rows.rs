@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::Interval;
 use super::bounded::Bounds;
 use super::describe::{mean, variance};
+use super::judge::EQUAL;
 use super::student::quantile;
 use super::welch::{FEWEST_SEEDS, welch_df};
 use crate::rng::{RngExt, generator};
@@ -27,7 +28,8 @@ pub struct OtherRows {
     pub difference: f64,
     /// The share of such intervals that may miss the true difference.
     pub error: f64,
-    /// Its interval over seeds and rows. `None` with fewer than [`FEWEST_SEEDS`] seeds, or two units of rows.
+    /// Its interval over seeds and rows. `None` with fewer than [`FEWEST_SEEDS`] seeds, or two units of rows, and if it
+    /// would have no width.
     pub interval: Option<Interval>,
     /// The number of units of rows on which the first scheme scores higher, and of those on which the second does.
     pub rows: [usize; 2],
@@ -51,6 +53,8 @@ impl OtherRows {
 /// test on the seeds, and `n / (n − 1)`, with the smaller number of seeds, makes up for resamples that vary
 /// less than seeds do. `error` is the share of such intervals that may miss the truth.
 ///
+/// Where all resamples have the same difference, as that of two schemes without an error, there is no interval.
+///
 /// `rows` counts the units on which the mean over seeds of one scheme is above that of the other. The counts are
 /// described and not tested: the same few trained models decide all rows, so the rows are not independent.
 pub fn other_rows(
@@ -67,8 +71,8 @@ pub fn other_rows(
     let of_units: Vec<f64> = (units.iter())
         .map(|rows| rows.iter().map(|row| difference(*row)).sum())
         .collect();
-    let above = of_units.iter().filter(|d| **d > 1e-12).count();
-    let below = of_units.iter().filter(|d| **d < -1e-12).count();
+    let above = of_units.iter().filter(|d| **d > EQUAL).count();
+    let below = of_units.iter().filter(|d| **d < -EQUAL).count();
     let difference = of_units.iter().sum::<f64>() / count.max(1) as f64;
     OtherRows {
         difference,
@@ -144,7 +148,8 @@ fn half_width(a: &RowScores, b: &RowScores, units: &[Vec<usize>], error: f64) ->
     };
     let df = welch_df(&of_runs(a), &of_runs(b)).unwrap_or((a.len() + b.len() - 2) as f64);
     let fewest = fewest as f64;
-    Some(quantile(error, df) * (variance(&draws)? * fewest / (fewest - 1.0)).sqrt())
+    let half = quantile(error, df) * (variance(&draws)? * fewest / (fewest - 1.0)).sqrt();
+    Some(half).filter(|half| *half > EQUAL)
 }
 
 #[cfg(test)]
@@ -214,6 +219,12 @@ mod tests {
         assert!((width(together) - width(alone)).abs() < 1e-9);
         assert!(width(together) > 5.0 * width(apart));
         assert!(apart.established() && !together.established());
+    }
+
+    #[test]
+    fn schemes_without_an_error_have_no_interval() {
+        let right = vec![vec![1.0; 12]; 3];
+        assert_eq!(apart(&right, &right, 0.05).interval, None);
     }
 
     #[test]

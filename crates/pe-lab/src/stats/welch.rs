@@ -185,10 +185,17 @@ impl Difference {
         }
     }
 
-    /// The p of the two tests that take the runs of these two schemes alone.
-    pub(super) fn own_p(&self) -> Option<[f64; 2]> {
-        let [by_seed, by_task, ..] = self.estimates?;
-        Some([by_seed, by_task].map(|estimate| self.p_of(&estimate)))
+    /// The larger p of the two tests that take the runs of these two schemes alone.
+    pub(super) fn own_p(&self) -> Option<f64> {
+        let own = self.estimates?.into_iter().take(2);
+        Some(own.map(|of| self.p_of(&of)).fold(0.0, f64::max))
+    }
+
+    /// The same of "the schemes differ by `margin` or more". `None` if one of the two tests sees no run vary.
+    pub(super) fn own_p_level(&self, margin: f64) -> Option<f64> {
+        let own = &self.estimates.as_ref()?[..2];
+        let p = own.iter().map(|of| of.p_level(margin)).fold(0.0, f64::max);
+        own.iter().all(Estimate::varies).then_some(p)
     }
 
     /// `2 / C(n_a + n_b, n_a)`.
@@ -222,11 +229,6 @@ impl Difference {
     pub(super) fn own_varies(&self) -> bool {
         let own = |estimates: [Estimate; 4]| estimates[..2].iter().any(Estimate::varies);
         self.estimates.is_some_and(own)
-    }
-
-    /// Whether no run varies between seeds and the means are equal.
-    pub fn is_same(&self) -> bool {
-        self.value.abs() <= ROUNDING && self.estimates.is_some() && !self.own_varies()
     }
 
     /// The other scheme minus this one.

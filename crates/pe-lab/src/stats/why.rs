@@ -25,14 +25,15 @@ pub enum Why {
 
 impl Why {
     /// Why a pair of these schemes, as `scores[task][seed]` of each, is undecided: the higher one and the lower one, with
-    /// their difference. Below the p value `error` the pair would count as different by itself.
+    /// their difference. Below the p value `error` the pair would count as different by itself. `by_others` tells that only the
+    /// spread of other schemes keeps it from that, or from counting as level.
     pub(super) fn of(
         [higher, lower]: [usize; 2],
         difference: &Difference,
         schemes: &[Vec<Vec<f64>>],
-        error: f64,
+        (error, by_others): (f64, bool),
     ) -> Self {
-        let (Some(p), Some([by_seed, by_task])) = (difference.p(), difference.own_p()) else {
+        let Some(p) = difference.p() else {
             return Self::FewSeeds;
         };
         let spread = |scheme: &usize| spread(&schemes[*scheme]);
@@ -48,17 +49,18 @@ impl Why {
             .collect();
         match widest(&others) {
             _ if p < error => Self::ManyPairs,
-            Some(other) if by_seed.max(by_task) < error => Self::Others(other),
+            Some(other) if by_others => Self::Others(other),
             _ if !difference.own_varies() => Self::Alike,
             _ => Self::Spread(widest(&pair_of).unwrap_or(higher)),
         }
     }
 }
 
-/// How much the mean over tasks of a scheme varies: the variance of its mean over seeds.
+/// How much the mean over tasks of a scheme varies: the larger of its two variances, by seed and by task.
 fn spread(scores: &[Vec<f64>]) -> f64 {
-    let means = seed_means(scores);
-    variance(&means).unwrap_or(0.0) / means.len().max(1) as f64
+    let of_mean = |runs: &[f64]| variance(runs).unwrap_or(0.0) / runs.len().max(1) as f64;
+    let by_task: f64 = scores.iter().map(|runs| of_mean(runs)).sum();
+    of_mean(&seed_means(scores)).max(by_task / scores.len().max(1).pow(2) as f64)
 }
 
 #[cfg(test)]
@@ -95,6 +97,10 @@ mod tests {
         let others = [&steady[..], &[&mixed[..3]; 3]].concat();
         assert!(matches!(why(&others), Some(Why::Others(2..))));
         assert_eq!(why(&[&[0.6; 5], &[0.3; 5], &mixed]), Some(Why::Others(2)));
+        // The pair is level by its own runs, and not by the spread of all.
+        let tight = [0.9000, 0.9010, 0.9005, 0.9002, 0.9008];
+        let same = tight.map(|score| 1.8009 - score);
+        assert_eq!(why(&[&tight, &same, &mixed]), Some(Why::Others(2)));
         // p is 0.007, and there are fifteen pairs.
         let near: Vec<f64> = high.iter().rev().map(|score| score - 0.036).collect();
         let close: Vec<f64> = high.iter().map(|score| score - 0.001).collect();

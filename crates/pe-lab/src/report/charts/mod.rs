@@ -17,6 +17,7 @@ pub use panel::{Figure, stem};
 
 use super::data::Data;
 use super::summary::TaskSummary;
+use crate::data::digest;
 use crate::error::LabError;
 
 pub struct TaskFigures {
@@ -43,10 +44,21 @@ pub fn of_task(data: &Data<'_>, task: &TaskSummary) -> Result<TaskFigures, LabEr
         scores.extend(position::draw(data, task)?);
         scores.extend(depth::draw(data, task)?);
     }
-    Ok(TaskFigures {
-        scores,
-        losses: loss::draw(data, task)?,
-    })
+    let mut losses = loss::draw(data, task)?;
+    if is_named_as_an_earlier_one(data, task) {
+        let digest = &digest(task.name.as_bytes())[..8];
+        for figure in scores.iter_mut().chain(&mut losses) {
+            figure.name = format!("{}-{digest}", figure.name);
+        }
+    }
+    Ok(TaskFigures { scores, losses })
+}
+
+/// Whether the figures of a task before this one have the same names: of a task's name only some letters stay.
+fn is_named_as_an_earlier_one(data: &Data<'_>, task: &TaskSummary) -> bool {
+    let earlier = data.tasks.iter().take_while(|of| of.name != task.name);
+    let name = |task: &TaskSummary| stem("", &task.name);
+    earlier.map(name).any(|earlier| earlier == name(task))
 }
 
 #[cfg(test)]
@@ -54,6 +66,24 @@ mod tests {
     use super::*;
     use crate::report::summary::Summary;
     use crate::report::synthetic::Synthetic;
+
+    #[test]
+    fn tasks_whose_names_differ_in_other_letters_have_charts_of_other_names() {
+        let study = Synthetic::each(
+            &["deutsch\u{e4}", "deutsch\u{f6}"],
+            &["a", "b"],
+            3,
+            |_, _, _| [(10, 0.9), (40, 0.5)],
+        );
+        let data = study.data();
+        let figures = data.tasks.iter().flat_map(|task| {
+            let of_task = of_task(&data, task).unwrap();
+            [of_task.scores, of_task.losses].concat()
+        });
+        let names: Vec<String> = figures.map(|figure| figure.name).collect();
+        assert!(names.contains(&"bars-deutsch_".to_string()), "{names:?}");
+        assert_eq!(crate::grouped::once(names.clone()), names);
+    }
 
     #[test]
     fn every_chart_is_drawn_named_and_well_formed() {

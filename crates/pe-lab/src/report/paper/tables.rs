@@ -43,6 +43,9 @@ fn overall(summary: &Summary) -> Grid {
         columns.add("Failed", |of| of.failed.to_string());
     }
     let leaders = summary.leaders();
+    // Only a task on which some scheme has a score takes part.
+    let overall = summary.schemes.iter().filter_map(|of| of.part(first));
+    let averaged = overall.map(|of| of.tasks).max();
     let rows = summary.schemes.iter().map(|scheme| Row {
         bold: leaders.contains(&scheme.scheme.as_str()),
         cells: columns.row(scheme),
@@ -50,11 +53,11 @@ fn overall(summary: &Summary) -> Grid {
     Grid {
         name: "all".into(),
         caption: format!(
-            "The mean over {} tasks and all seeds of the {}, with its 95 % interval over seeds.{}",
-            summary.tasks.len(),
+            "The mean over {} and all seeds of the {}, with its 95 % interval over seeds.{}",
+            counted(averaged.unwrap_or(summary.tasks.len()), "task"),
             match summary.tasks.iter().all(TaskSummary::has_floor) {
                 true =>
-                    "normalized score (0 at the floor, 1 for a perfect score; a failed training scores the floor)",
+                    "normalized score (0 at the floor, 1 for a perfect score; a failed training scores the floor, or the lowest score on its task)",
                 false => "score",
             },
             bold(&leaders, &summary.leads_in())
@@ -71,6 +74,8 @@ fn of_task(nth: usize, task: &TaskSummary, seeds: usize) -> Grid {
         cells: columns.row(scheme),
         bold: leaders.contains(&scheme.scheme.as_str()),
     });
+    let parts = task.schemes.iter().flat_map(|of| [&of.inside, &of.beyond]);
+    let has_fewer = parts.flatten().any(|of| of.seeds.len() < seeds);
     let floor = task.has_floor().then(|| Row {
         cells: columns.floor(),
         bold: false,
@@ -78,9 +83,10 @@ fn of_task(nth: usize, task: &TaskSummary, seeds: usize) -> Grid {
     Grid {
         name: format!("task-{nth}"),
         caption: format!(
-            "{}{}: means over {}{}.{}",
+            "{}{}: means over {}{}{}.{}",
             task.title,
             about(task),
+            if has_fewer { "up to " } else { "" },
             counted(seeds, "seed"),
             match task.has_floor() {
                 true => format!(

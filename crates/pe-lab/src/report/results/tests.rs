@@ -35,7 +35,10 @@ fn the_table_of_a_study_is_read_without_what_failed() {
         .collect();
     assert_eq!(scores, [(20, true, 0.375), (40, false, -0.25)]);
     assert_eq!(results.about.unread, ["floor"]);
-    assert!(results.describe()[2].contains("left out: 1 row whose column failure is filled"));
+    results.describe()[2]
+        .says("left out: 1 row of failed trainings (of b), as the column failure is filled");
+    let waiting = read(&text.replace("the loss is no number", "not run yet")).unwrap();
+    assert_eq!((waiting.about.failed, waiting.about.not_run), (0, 1));
     // A scaling that was on in the test only is no training: as a scheme of its own it would be compared with the scheme
     // that it scales.
     let scaled = text.replace(
@@ -72,7 +75,12 @@ const WRONG: &str = "
     scheme,task,seed,score;a,x,1,good | line 2: | the score is `good`
     scheme,task,seed,score;,x,1,0.5 | line 2: | the scheme is empty
     scheme,task,seed,score;a,,1,0.5 | line 2: | the task is empty
-    scheme,task,seed,score;a,x,1 | line: 2 | fields
+    scheme,task,seed,score;a,x,1 | line 2: | the score is empty
+    scheme,task,seed,score;a,x,1,0,5 | line 1, | most lines have more, such as line 2, which has 5
+    scheme,task,seed,score;a,x,1,0.5;a,x,2,0.5;a,x,3,0,5 | line 4: | 5 fields, but the header has 4
+    scheme,task,seed,score;a,x,1,-1000001 | line 2: | the score is `-1000001`, below -1000000
+    scheme,task,seed,score,note;a,x,1,0.5,\"12 inch;b,x,1,0.5,;c,x,1,0.5, | line 2: | a double quote is not closed, so that the row goes on to line 4
+    scheme,task,seed,score,length;a,x,1,0.5,10;a,x,1,0.1,20;b,x,1,0.5,10 | | b on x at seed 1 has no score at length 20
     scheme,task,seed,score;a,x,1,0.5;;a,x,1,0.5 | line 4: | has a score on line 2 already
     scheme,task,seed,score; |  | no row below the names
     scheme,task,seed,score,length,part;a,x,1,0.5,0,inside | line 2: | the length is `0`
@@ -81,7 +89,7 @@ const WRONG: &str = "
     scheme,task,seed,score,length,part;a,x,1,0.5,10,inside;b,x,1,0.5,,inside | line 3: | as that on line 2, have none
     scheme,task,seed,score,length,part;a,x,1,0.5,10,inside;b,x,1,0.5,10,beyond | line 3: | on another, line 2
     scheme,tasks,seed,score;a,x,1,0.5 | line 1 | no column `task`, but `scheme, tasks, seed, score`;
-    ; |  | no column `scheme`";
+    ; |  | is empty";
 
 #[test]
 fn what_is_wrong_is_told_with_its_line() {

@@ -112,7 +112,8 @@ impl Summary {
         if data.origin.own_data().is_none() {
             question::set_left_out(&mut headlines, &questions, &tasks, errors);
         }
-        let pairs = answers.iter().map(|answer| answer.pairs.len()).sum();
+        let pairs = answers.iter().flat_map(|answer| &answer.pairs);
+        let pairs = pairs.filter(|pair| pair.p.is_some()).count();
         let comparisons =
             answered().flat_map(|(question, answer)| question.comparisons(data, answer, pairs));
         let trials = tasks.len() * schemes.len() * data.seeds.len();
@@ -171,6 +172,14 @@ impl Summary {
         let leader = headline.order.first()?;
         let mut pairs = self.comparisons.iter();
         pairs.find(|pair| pair.part == headline.part && pair.is_of(leader, other))
+    }
+
+    /// What a scheme needs to be compared.
+    pub fn needed(&self) -> &'static str {
+        match self.tasks.len() {
+            1 => "scores",
+            _ => "a seed with a score on every task",
+        }
     }
 
     /// The names of the two parts in a table.

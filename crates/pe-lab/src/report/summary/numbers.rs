@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use serde::Serialize;
 
-use crate::stats::{Bounds, Interval, mean};
+use crate::stats::{Bounds, EQUAL, Interval, mean};
 use crate::task::{Forecast, Measure, Score, TestRows};
 
 /// One scheme over all tasks.
@@ -180,7 +180,8 @@ impl StepsTaken {
     }
 }
 
-/// The score of one scheme on a group of lengths. A failed training scores the floor.
+/// The score of one scheme on a group of lengths. A failed training scores the floor, or the lowest score of any scheme on the
+/// task if that is below it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Group {
     /// The mean over seeds, in what the task measures.
@@ -211,7 +212,7 @@ pub struct SeedScore {
     pub score: Score,
     /// The normalized score: 0 at the floor, 1 if it is perfect.
     pub normalized: f64,
-    /// Whether the training failed, so that this is the floor.
+    /// Whether the training failed, so that this is the floor, or the lowest score of any scheme.
     pub failed: bool,
 }
 
@@ -336,7 +337,7 @@ pub fn least_to_lead<'a>(tasks: impl IntoIterator<Item = &'a TaskSummary>) -> f6
 /// The names with the highest score, if there are several names and one of them leads.
 pub(super) fn leaders<'a>(scores: &[(&'a str, f64)], least: f64) -> Vec<&'a str> {
     let top = scores.iter().map(|of| of.1).fold(f64::MIN, f64::max);
-    let with_top = scores.iter().filter(|of| of.1 == top);
+    let with_top = scores.iter().filter(|of| top - of.1 < EQUAL);
     match scores.len() > 1 && top >= least {
         true => with_top.map(|of| of.0).collect(),
         false => Vec::new(),

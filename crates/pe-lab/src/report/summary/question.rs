@@ -4,7 +4,7 @@ use super::numbers::{TaskSummary, complete_seeds, groups_of, possible_means};
 use super::rows::{row_scores, row_units};
 use crate::report::comparison::{Comparison, Headline, LeftOut, Part};
 use crate::report::data::Data;
-use crate::stats::{Answer, Bounds, Errors, MARGIN, judge, other_rows, seed_means};
+use crate::stats::{Answer, Bounds, Errors, MARGIN, judge, other_rows};
 
 /// With fewer tasks than this, leaving one out leaves no mean over tasks.
 const FEWEST_TASKS: usize = 3;
@@ -86,7 +86,7 @@ impl<'a> Question<'a> {
         self.scores.iter().map(of_scheme).collect()
     }
 
-    /// The pairs of this question. `all` is the number of pairs of both questions.
+    /// The pairs of this question. `all` is the number of pairs of both questions that are tested.
     pub(super) fn comparisons(
         &self,
         data: &Data<'_>,
@@ -103,10 +103,13 @@ impl<'a> Question<'a> {
             .map_or("", |leader| self.names[*leader]);
         let of_leader = rows(leader);
         let units = row_units(&self.tasks, self.part);
-        let seeds: Vec<Vec<f64>> = self.scores.iter().map(|of| seed_means(of)).collect();
         let pairs = answer.pairs.iter().map(|pair| {
-            let mut comparison =
-                Comparison::of((self.part, self.bounds), (&self.names, &seeds), pair, all);
+            let mut comparison = Comparison::of(
+                (self.part, self.bounds),
+                (&self.names, &self.scores),
+                pair,
+                all,
+            );
             if comparison.higher == leader
                 && let (Some(a), Some(b)) = (&of_leader, rows(&comparison.lower))
             {

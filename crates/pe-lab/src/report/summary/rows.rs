@@ -8,7 +8,7 @@ use crate::stats::{RowScores, mean};
 use crate::task::TestRows;
 
 /// The normalized score of every test row of a part, the rows of all folds side by side, at every seed that counts for a
-/// scheme. The rows of a failed training have its score. `None` if the results have no scores of single rows, or if the
+/// scheme. Folds may differ in size: their rows are weighted, so that the mean over rows is the mean over folds. The rows of a failed training have its score. `None` if the results have no scores of single rows, or if the
 /// rows overlap, as the windows of a text do.
 pub(super) fn row_scores(
     data: &Data<'_>,
@@ -32,10 +32,20 @@ pub(super) fn row_scores(
             rows_of(runs.find(|run| run.0 == *seed)?.1, part, repeated)
         };
         let rows: Option<Vec<Vec<f64>>> = tasks.iter().zip(&groups).map(of_task).collect();
-        rows.map(|rows| rows.concat())
+        rows.map(|folds| side_by_side(&folds))
     };
     let runs: Option<RowScores> = seeds.iter().map(of_seed).collect();
     runs.filter(|runs| !runs.is_empty())
+}
+
+/// The rows of all folds, weighted so that their mean is the mean over folds.
+fn side_by_side(folds: &[Vec<f64>]) -> Vec<f64> {
+    let all: usize = folds.iter().map(Vec::len).sum();
+    let weighted = |fold: &Vec<f64>| {
+        let weight = all as f64 / (folds.len() * fold.len()) as f64;
+        fold.iter().map(|row| row * weight).collect::<Vec<f64>>()
+    };
+    folds.iter().flat_map(weighted).collect()
 }
 
 /// The number of the unit of each of these rows: rows of one unit are not independent evidence.

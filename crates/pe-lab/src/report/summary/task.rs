@@ -236,8 +236,11 @@ impl Group {
     ) -> Option<Self> {
         let normalized = |of: &Measures| of.mean_of(&belongs, LengthScore::normalized);
         let value = |of: &LengthScore| of.score.value();
-        let lowest = all.iter().filter_map(|run| normalized(run));
-        let lowest = lowest.fold(0.0, f64::min);
+        let scores = all
+            .iter()
+            .filter_map(|run| Some((normalized(run)?, run.mean_of(&belongs, value)?)));
+        let lowest = scores.min_by(|a, b| a.0.total_cmp(&b.0));
+        let lowest = lowest.filter(|of| of.0 < 0.0);
         let seeds: Vec<SeedScore> = runs
             .iter()
             .filter_map(|(seed, measures)| {
@@ -248,12 +251,15 @@ impl Group {
                         normalized: normalized(of_run)?,
                         failed: false,
                     },
-                    None => SeedScore {
-                        seed: *seed,
-                        score: measure.score(floor?),
-                        normalized: lowest,
-                        failed: true,
-                    },
+                    None => {
+                        let (normalized, score) = lowest.unwrap_or((0.0, floor?));
+                        SeedScore {
+                            seed: *seed,
+                            score: measure.score(score),
+                            normalized,
+                            failed: true,
+                        }
+                    }
                 })
             })
             .collect();

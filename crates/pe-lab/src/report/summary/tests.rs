@@ -69,6 +69,7 @@ fn means_seeds_and_failures_are_kept_apart() {
     // Finished runs are below the floor beyond, and the failed one gains nothing by failing.
     let beyond = learned.beyond.as_ref().unwrap();
     close(beyond.seeds[1].normalized, (0.17 - 0.2) / 0.8);
+    close(beyond.seeds[1].score.value(), 0.17);
     let mut pairs = summary.comparisons.iter();
     let pair = pairs.find(|pair| pair.part == Part::Inside).unwrap();
     assert_eq!((pair.seeds, pair.higher.as_str()), ([2, 2], "learned"));

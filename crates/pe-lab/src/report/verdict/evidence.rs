@@ -25,8 +25,9 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> String {
     let pairs: Vec<&Comparison> = pairs.collect();
     let Some(nearest) = pairs.first() else {
         return format!(
-            "{place}: only {} has scores ({score} {subject}).",
-            spoken(leader)
+            "{place}: only {} has {} ({score} {subject}).",
+            spoken(leader),
+            summary.needed()
         );
     };
     let count = number(headline.order.len());

@@ -1,5 +1,7 @@
 //! What the tests of a study found, as the values of its answer.
 
+use std::mem::discriminant;
+
 use crate::report::answer::{Achieved, Answer, Need, Positions, Standing, Top};
 use crate::report::comparison::{Comparison, Headline, Part};
 use crate::report::summary::{ABOVE_THE_FLOOR, Summary, TaskSummary, least_to_lead};
@@ -16,8 +18,11 @@ pub(super) fn answer(summary: &Summary) -> Answer {
     let Some(first) = summary.headlines.first() else {
         return Answer::NotCompared;
     };
+    let is_alone = |headline: &Headline| headline.order.len() == 1;
     match (&summary.looks, summary.look, &first.order[..]) {
-        (_, _, [only]) => return Answer::Alone(only.clone()),
+        (_, _, [only, ..]) if summary.headlines.iter().all(is_alone) => {
+            return Answer::Alone(only.clone());
+        }
         (Some(looks), None, _) => {
             return Answer::BeforeFirstLook(looks.first().copied().unwrap_or(FEWEST_SEEDS));
         }
@@ -44,11 +49,11 @@ pub(super) fn answer(summary: &Summary) -> Answer {
     }
 }
 
-/// The answer where no pair has seeds enough to prove anything.
+/// The answer where no pair, inside or beyond, has seeds enough to prove anything.
 fn few_seeds(summary: &Summary, headline: &Headline) -> Option<Answer> {
-    let pairs = summary.comparisons.iter();
-    let mut pairs = pairs.filter(|pair| pair.part == headline.part);
-    let fewest = pairs.clone().flat_map(|pair| pair.seeds).min()?;
+    let mut pairs = summary.comparisons.iter();
+    let of_part = pairs.clone().filter(|pair| pair.part == headline.part);
+    let fewest = of_part.flat_map(|pair| pair.seeds).min()?;
     let all_few = pairs.all(|pair| pair.finding == Finding::FewSeeds);
     let leader = headline.order.first()?;
     // Of two schemes with the same mean neither is the highest.
@@ -64,12 +69,13 @@ fn few_seeds(summary: &Summary, headline: &Headline) -> Option<Answer> {
     })
 }
 
-/// What the leader of a part and the control show about the need of positions. `None` if there is no control, or if it
-/// leads.
+/// What the leader of a part and the control show about the need of positions. `None` if there is no control, if it leads,
+/// and if every training of it failed: then there is no model without positions.
 fn positions(summary: &Summary, headline: &Headline) -> Option<Positions> {
     let leader = headline.order.first()?;
     let control = headline.order.iter().find(|scheme| is_control(scheme))?;
-    if is_control(leader) || unsolved(summary, headline).is_some() {
+    let is_trained = summary.scheme(control).is_some_and(|of| of.finished > 0);
+    if is_control(leader) || !is_trained || unsolved(summary, headline).is_some() {
         return None;
     }
     let pair = summary.pair(headline, control)?;
@@ -85,6 +91,12 @@ fn positions(summary: &Summary, headline: &Headline) -> Option<Positions> {
         (Finding::Level | Finding::Same, _) => Need::Level,
         (Finding::Undecided | Finding::FewSeeds, why) => Need::Unclear(why.clone()?),
     };
+    // Both in the same unit: where trainings of one failed, its score is the mean of normalized ones.
+    let [of_control, of_leader] = [control, leader].map(|of| achieved(summary, headline, of));
+    let scores = match (of_control?, of_leader?) {
+        of if discriminant(&of.0) == discriminant(&of.1) => of,
+        _ => (Achieved::Score(without?), Achieved::Score(with?)),
+    };
     let unlearned = match found {
         Need::Level => unlearned(summary, headline),
         _ => Vec::new(),
@@ -93,8 +105,8 @@ fn positions(summary: &Summary, headline: &Headline) -> Option<Positions> {
         part: headline.part,
         unlearned,
         found,
-        without: achieved(summary, headline, control)?,
-        with: achieved(summary, headline, leader)?,
+        without: scores.0,
+        with: scores.1,
     })
 }
 
@@ -125,7 +137,12 @@ fn standing(summary: &Summary, headline: &Headline, told: bool) -> Option<Standi
     };
     let (below, level) = (of(&[Finding::Proven]), of(&[Finding::Level]));
     let same = of(&[Finding::Same]);
-    let open = of(&[Finding::Undecided, Finding::FewSeeds]);
+    let open = of(&[
+        Finding::Undecided,
+        Finding::FewSeeds,
+        Finding::Level,
+        Finding::Same,
+    ]);
     let with_leader = |others: Vec<String>| [vec![leader.clone()], others].concat();
     let furthest = others
         .iter()
@@ -190,11 +207,14 @@ fn achieved(summary: &Summary, headline: &Headline, scheme: &str) -> Option<Achi
     let Some(task) = summary.only_task_of(headline) else {
         return score();
     };
-    let mean = || Some(task.scheme(scheme)?.part(headline.part)?.mean);
+    let group = task.scheme(scheme)?.part(headline.part)?;
+    // A failed training has no answers of its own.
+    let failed = group.seeds.iter().any(|of| of.failed);
     Some(match &task.measure {
         Measure::Given => return score(),
-        Measure::Accuracy => Achieved::Right(mean()?, task.title.clone()),
-        measure => Achieved::Loss(mean()?, measure.name()),
+        _ if failed => return score(),
+        Measure::Accuracy => Achieved::Right(group.mean, task.title.clone()),
+        measure => Achieved::Loss(group.mean, measure.name()),
     })
 }
 
@@ -326,6 +346,53 @@ mod tests {
         let rows = |right: [f64; 2]| right.map(|right| (right / 89.0 - 0.1) / 0.9);
         let equal = few(&rows([60.0, 66.0]), &rows([63.0, 63.0]));
         assert_eq!(equal, (2, 3, 5, None));
+    }
+
+    #[test]
+    fn one_seed_inside_does_not_hide_what_is_proven_beyond() {
+        let study = Synthetic::each(&["reverse"], &["a", "b"], 5, |_, scheme, seed| {
+            let (inside, beyond) = if scheme == "a" {
+                (0.9, HIGH)
+            } else {
+                (0.8, LOW)
+            };
+            let beyond = (40, 0.2 + 0.8 * beyond[seed as usize - 1]);
+            [(10, 0.25 + 0.75 * inside), beyond]
+        });
+        // Only one seed of each has a score inside.
+        let study = study.change(|_, seed, measures| {
+            measures.scores.retain(|of| seed == 1 || !of.inside);
+        });
+        let (_, parts) = found(&study);
+        let [Top::Open { why, .. }, best] = &parts[..] else {
+            panic!("{parts:?}")
+        };
+        assert_eq!((why, best), (&Reason::FewSeeds(1), &Top::Best("a".into())));
+    }
+
+    #[test]
+    fn of_a_control_whose_trainings_failed_nothing_is_said() {
+        let mut study = study(&[("none", LOW), ("learned", HIGH)]);
+        study = study.fail("reverse", "none", 1, "diverged");
+        // The mean of the control holds a score that no model has, so it is not told as a share of right answers.
+        let Positions { without, with, .. } = found(&study).0.unwrap();
+        let scores = [&without, &with].map(|of| matches!(of, Achieved::Score(_)));
+        assert_eq!(scores, [true; 2], "{without:?} {with:?}");
+        for seed in 2..=5 {
+            study = study.fail("reverse", "none", seed, "diverged");
+        }
+        assert_eq!(found(&study).0, None);
+    }
+
+    #[test]
+    fn whoever_is_not_proven_below_the_leader_is_open() {
+        let (a, b) = ([0.9; 5], [0.9; 5]);
+        let near = [0.88, 0.89, 0.90, 0.89, 0.87];
+        let (_, parts) = found(&study(&[("a", &a), ("b", &b), ("c", &near), ("d", WILD)]));
+        let [Top::Open { open, .. }] = &parts[..] else {
+            panic!("{parts:?}")
+        };
+        assert_eq!(open[..2], ["a", "b"]);
     }
 
     #[test]

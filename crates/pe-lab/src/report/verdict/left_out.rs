@@ -2,9 +2,10 @@
 
 use super::found;
 use super::words::place;
-use crate::report::comparison::{Headline, LeftOut};
+use crate::report::comparison::{Comparison, Headline, LeftOut};
 use crate::report::summary::Summary;
 use crate::report::words::{fixed, joined, spoken};
+use crate::stats::EQUAL;
 
 /// Which schemes have the highest mean if each task is left out in turn. It describes the scores, and claims nothing of them.
 pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
@@ -12,12 +13,23 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
     if headline.left_out.is_empty() || found::unsolved(summary, headline).is_some() {
         return None;
     }
-    let leads = |of: &&LeftOut| of.highest == *leader;
+    // Of several schemes with the same mean over all tasks none leads.
+    let second = headline.order.get(1);
+    if second
+        .and_then(|of| summary.pair(headline, of))
+        .is_some_and(Comparison::is_tie)
+    {
+        return None;
+    }
+    let leads = |of: &&LeftOut| of.highest == *leader && of.ahead >= EQUAL;
     let others: Vec<String> = (headline.left_out.iter())
         .filter(|of| !leads(of))
-        .map(|of| {
-            let ahead = fixed(of.ahead, 2);
-            format!("{} (then {}, by {ahead})", of.task, spoken(&of.highest))
+        .map(|of| match of.ahead < EQUAL {
+            true => format!("{} (then two have the same mean)", of.task),
+            false => {
+                let ahead = fixed(of.ahead, 2);
+                format!("{} (then {}, by {ahead})", of.task, spoken(&of.highest))
+            }
         })
         .collect();
     let name = spoken(leader);
@@ -75,6 +87,17 @@ mod tests {
                 format!("On held-out data, each task left out in turn: a is highest, {said_of_a}")
             );
         }
+        // Without x both have the same mean.
+        let tied = said(&[("x", 0.9, 0.1), ("y", 0.5, 0.6), ("z", 0.5, 0.4)]).unwrap();
+        assert!(
+            tied.ends_with("a is highest, except without x (then two have the same mean)."),
+            "{tied}"
+        );
+        // Over all tasks both have the same mean, so neither leads.
+        assert_eq!(
+            said(&[("x", 0.9, 0.5), ("y", 0.5, 0.9), ("z", 0.5, 0.5)]),
+            None
+        );
         // Two tasks leave no mean.
         assert_eq!(said(&[("x", 0.9, 0.1), ("y", 0.5, 0.6)]), None);
     }

@@ -11,10 +11,11 @@ mod tests;
 mod words;
 
 use super::data::Origin;
+use super::results::ResultsFile;
 use super::sentences;
 use super::summary::Summary;
 use super::trainings;
-use super::words::capitalized;
+use super::words::{capitalized, counted, list};
 use words::place;
 
 /// The summary with its verdict.
@@ -45,16 +46,26 @@ fn evidence_and_notes(summary: &Summary) -> Vec<String> {
     lines.extend(costs.flat_map(|costs| costs.sentences(|part| place(summary, part))));
     lines.push(match &summary.origin {
         Origin::Study(study) => trainings::tuned(study),
-        Origin::Results(file) => unknown(&file.file),
+        Origin::Results(file) => unknown(file),
     });
     lines
 }
 
 /// What cannot be told from scores alone.
-fn unknown(file: &str) -> String {
+fn unknown(file: &ResultsFile) -> String {
+    let failed = match file.failed {
+        0 => String::new(),
+        count => format!(
+            " {} of failed trainings (of {}) are left out, although a study counts them as the lowest score: a scheme may look \
+             better by that.",
+            counted(count, "row"),
+            list(&file.failed_schemes)
+        ),
+    };
     format!(
-        "The scores are taken as they are in {file}: 1 is the highest. What the file does not tell: which score takes no skill, \
-         whether the trainings had converged, whether learning rates were chosen alike, and on which rows the models were tested."
+        "The scores are taken as they are in {}: 1 is the highest.{failed} What the file does not tell: which score takes no skill, \
+         whether the trainings had converged, whether learning rates were chosen alike, and on which rows the models were tested.",
+        file.file
     )
 }
 
@@ -76,7 +87,7 @@ pub fn cautions(summary: &Summary) -> Vec<String> {
     }
     let mut said = trainings::how_long(summary);
     if let Origin::Results(file) = &summary.origin {
-        said.push(unknown(&file.file));
+        said.push(unknown(file));
     }
     said.extend(after_the_evidence(summary));
     said

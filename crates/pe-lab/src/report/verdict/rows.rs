@@ -32,16 +32,23 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> Option<String> {
         return None;
     }
     let all = tested_rows(summary, data, headline.part, tested);
-    // A pair without an interval, as it has few seeds, counts as the closest: then nothing is claimed.
+    // A pair without an interval, as it has few seeds, counts as the closest: then nothing is claimed. Nor is it where others
+    // have the mean of the leader.
     let closest = closest(summary, headline.part, leader);
-    let Some((pair, rows)) = closest.filter(|(_, rows)| rows.interval.is_some()) else {
+    let known = |(pair, rows): &(&Comparison, OtherRows)| rows.interval.is_some() && !pair.is_tie();
+    let Some((pair, rows)) = closest.filter(known) else {
         return Some(format!("{all}: what other rows would say is not known."));
     };
     let leader = spoken(leader);
     let evidence = evidence(data, pair, rows, tested);
-    Some(match rows.established() {
-        true => format!("{all}; other rows like these would also put {leader} first ({evidence})."),
-        false => format!(
+    Some(match (rows.established(), headline.best) {
+        (true, true) => {
+            format!("{all}; other rows like these would also put {leader} first ({evidence}).")
+        }
+        (true, false) => format!(
+            "{all}: that {leader} is best is not established on these rows, so nothing is claimed of others ({evidence})."
+        ),
+        (false, _) => format!(
             "{all}: that other rows like these would put {leader} first is not established ({evidence})."
         ),
     })
@@ -89,11 +96,12 @@ fn closest<'a>(
 /// `rotary against alibi: 0.03, 95 % -0.01 to 0.07 over seeds and rows; it is better on 12 rows, and worse on 7`.
 fn evidence(data: &DataSpec, pair: &Comparison, rows: OtherRows, tested: usize) -> String {
     let [for_leader, against] = rows.rows;
-    let units = match (&data.reading.group, rows.units == tested) {
-        (Some(_), _) => "groups",
-        (None, true) => "rows",
-        (None, false) => "different rows",
+    let unit = match (&data.reading.group, rows.units == tested) {
+        (Some(_), _) => "group",
+        (None, true) => "row",
+        (None, false) => "different row",
     };
+    let for_leader = counted(for_leader, unit);
     let interval = rows.interval.map_or(String::new(), |interval| {
         let percent = 100.0 * (1.0 - rows.error);
         let digits = usize::from(percent != 95.0) * 2;
@@ -104,7 +112,7 @@ fn evidence(data: &DataSpec, pair: &Comparison, rows: OtherRows, tested: usize) 
         )
     });
     format!(
-        "{} against {}: {}{interval}; it is better on {for_leader} {units}, and worse on {against}",
+        "{} against {}: {}{interval}; it is better on {for_leader}, and worse on {against}",
         spoken(&pair.higher),
         spoken(&pair.lower),
         fixed(rows.difference, 2),
@@ -114,7 +122,8 @@ fn evidence(data: &DataSpec, pair: &Comparison, rows: OtherRows, tested: usize) 
 /// The tasks of the laboratory with real data: no run of them tells what other rows would say.
 fn of_the_laboratory(summary: &Summary, part: Part) -> Option<String> {
     let tasks = summary.tasks.iter();
-    let fixed = tasks.filter(|task| task.rows != TestRows::Drawn);
+    let tested = tasks.filter(|task| task.samples[part as usize] > 0);
+    let fixed = tested.filter(|task| task.rows != TestRows::Drawn);
     let names: Vec<&str> = fixed.map(|task| task.title.as_str()).collect();
     (part == Part::Inside && !names.is_empty()).then(|| {
         format!(
