@@ -2,11 +2,12 @@
 
 use burn::module::Module;
 use burn::tensor::{DType, Device, FloatDType, Tensor};
+use pe_burn::content::ShawConfig;
 use pe_burn::embedding::Gain;
 use pe_burn::{
     AlibiConfig, Axes, Bias, Embed, Grid, Layout, LearnedPositionalEmbeddingConfig, Positions,
-    RotaryPositionalEncodingConfig, Rotate, SinusoidalPositionalEncodingConfig, Spectrum,
-    T5RelativeBiasConfig,
+    RotaryPositionalEncodingConfig, Rotate, ScoreBias, SinusoidalPositionalEncodingConfig,
+    Spectrum, T5RelativeBiasConfig,
 };
 
 fn numbers<const D: usize>(x: Tensor<D>) -> Vec<f64> {
@@ -58,6 +59,7 @@ fn the_buffer_is_f64_and_serves_every_type() {
     assert_eq!(learned.num_params(), 140);
 
     grids(&device);
+    content(&device);
     rotations(&device);
     biases(&device);
 }
@@ -124,4 +126,23 @@ fn biases(device: &Device) {
             0.0
         ]
     );
+}
+
+/// What Shaw adds is linear in the table, and its gradient is the queries over the root of their width.
+fn content(device: &Device) {
+    let device = device.clone().autodiff();
+    let shaw = ShawConfig::new(8).with_left(2).with_right(2).init(&device);
+    let q = Tensor::<4>::ones([1, 1, 1, 8], &device) * 0.3;
+    let at = Positions::default();
+    let bias = shaw.score_bias((&q, &at), (&q, &at));
+    let gradient = shaw.keys.grad(&bias.sum().backward()).unwrap();
+    let expected = [
+        [0.0; 8],
+        [0.0; 8],
+        [0.3 / 8f64.sqrt(); 8],
+        [0.0; 8],
+        [0.0; 8],
+    ]
+    .concat();
+    assert!(close(&numbers(gradient), &expected));
 }

@@ -198,7 +198,8 @@ impl ScoreBias for Shaw {
         let device = self.keys.device();
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (_, k_at)]| {
             let table = dequantized(self.keys.val()).cast(q.dtype());
-            let table = table / libm::sqrt(self.config.d_head as f64);
+            // Multiplied, since Burn rounds the gradient of a quotient to `f32`.
+            let table = table * (1.0 / libm::sqrt(self.config.d_head as f64));
             check_scores(&q, table.dims()[0])?;
             Ok(with_rows(
                 (q, Some(table.unsqueeze())),

@@ -169,8 +169,9 @@ impl Tupe {
                 p.reshape([rows, seq, heads, self.config.d_head()])
                     .swap_dims(1, 2)
             };
-            let scale = libm::sqrt(2.0 * self.config.d_head() as f64);
-            let (p_q, p_k) = (by_head(p_q, &self.query) / scale, by_head(p_k, &self.key));
+            // Multiplied, since Burn rounds the gradient of a quotient to `f32`.
+            let scale = 1.0 / libm::sqrt(2.0 * self.config.d_head() as f64);
+            let (p_q, p_k) = (by_head(p_q, &self.query) * scale, by_head(p_k, &self.key));
             let products = p_q.matmul(p_k.transpose());
             Ok(match &self.relative {
                 Some(relative) => products + relative.try_bias(queries, keys)?.cast(dtype),
