@@ -35,7 +35,9 @@ const BURN: &str = "0.22.1";
 ///     that a query sees; PoPE's queries and keys are made by one kernel and go through that of attention: another rounding.
 /// 18: `indirect_indexing` has several queries, of a string of different symbols, and shorter lengths.
 /// 19: on graphics cards the gradient of GELU is that of its formula, where it was that of the approximation by tanh;
-///     TUPE's queries of positions, and Shaw's table where d_head is no power of 4, have another rounding.
+///     TUPE's queries of positions, and Shaw's table where d_head is no power of 4, have another rounding. With groups, the rows that
+///     `--tune` and `--steps auto` hold out are drawn of each label. The floor of predicted numbers is the better one of their mean and their
+///     median. A scheme whose encoding follows the length is tested on batches of one length.
 const NUMBERS: u32 = 19;
 
 /// A digest of the code that computes the numbers of a trial: sources, data of tasks, and the dependencies that

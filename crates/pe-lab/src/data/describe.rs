@@ -339,7 +339,7 @@ fn floors(data: &Rows, split: &Split, target: Option<&Target>) -> String {
     let rows = &data.rows;
     let what = match target {
         None => format!("the share of the most frequent {}", noun(data)),
-        Some(_) => "the mean absolute error of the mean of the training".into(),
+        Some(_) => "the mean absolute error of the mean or the median of the training".into(),
     };
     let of = |bins: &[Bin]| {
         let tested = bins.iter().flat_map(|bin| &bin.rows);

@@ -94,7 +94,31 @@ fn what_is_held_out_for_a_choice_is_whole_groups() {
     let held_out = groups(&tested(&tuning));
     assert!(trained.is_disjoint(&held_out));
     // There are 49 groups to train on.
-    assert_eq!((trained.len(), held_out.len()), (44, 5));
+    assert_eq!((trained.len(), held_out.len()), (45, 4));
+}
+
+#[test]
+fn what_is_held_out_for_a_choice_has_several_labels_and_leaves_some_of_each() {
+    let choice = |groups_of_label: usize| {
+        let mut rng = generator("labels of groups", 1, 0);
+        let mut text = "label,who,text\n".to_string();
+        for group in 0..3 * groups_of_label {
+            let label = ["a", "b", "c"][group % 3];
+            for _ in 0..20 {
+                let words = (0..8).map(|_| format!(" w{}", rng.random_range(0..50)));
+                text.push_str(&format!("{label},g{group},{}\n", words.collect::<String>()));
+            }
+        }
+        Tuning::of(read("a.csv", text, BY_WHO).unwrap().task())
+    };
+    let labels = |samples: &[Sample]| -> BTreeSet<usize> {
+        samples.iter().map(|of| of.answers[0].class).collect()
+    };
+    let tuning = choice(4).unwrap();
+    assert_eq!(labels(&tested(&tuning)).len(), 3);
+    assert_eq!(labels(&tuning.train_batch(1, 0, 256)).len(), 3);
+    // The test has one of the two groups of each label, and the other is needed for the training.
+    assert!(choice(2).is_none());
 }
 
 #[test]

@@ -115,7 +115,7 @@ impl Labelled {
         let tested: Vec<usize> = tested(&split).copied().collect();
         let warning = Alike::of(data, &split.train, &tested).warning();
         description.extend(warning.clone());
-        let apart = (!data.groups.is_empty()).then(|| apart(&split));
+        let apart = (!data.groups.is_empty()).then(|| apart(data, &split));
         let values = numbers::values(&data.labels).filter(|_| target.is_some());
         let task = Self {
             about: about(data, target.as_ref()),
@@ -353,7 +353,7 @@ impl Task for Labelled {
 
     /// The share of the most frequent label among all rows tested inside the training lengths, or among
     /// all those tested beyond. The share in a single bin of lengths could be so close to 1 that one row
-    /// would change the normalized score by a half. Of numbers it is the error of the mean of the training, in the same rows.
+    /// would change the normalized score by a half. Of numbers it is the error of one number, in the same rows: see [`Target::floor`].
     fn floor(&self, length: usize) -> f64 {
         let mut parts = [&self.inside, &self.beyond].into_iter();
         let part = parts.find(|part| part.iter().any(|bin| bin.length == length));
@@ -371,7 +371,7 @@ impl Task for Labelled {
         match (self.causal(), &self.target) {
             (true, _) => "always the most frequent answer",
             (false, None) => "always the most frequent label",
-            (false, Some(_)) => "always the mean of the training",
+            (false, Some(_)) => "always the mean or the median of the training",
         }
     }
 

@@ -1,7 +1,7 @@
 //! A number that is asked of a whole row, in the place of a class.
 //!
 //! It is standardized with the mean and the deviation of the training. A model learns and is scored by the mean absolute
-//! error, and the floor is the error of always predicting the mean of the training.
+//! error, and the floor is the error of always predicting the mean of the training, or the median if its error is smaller.
 
 use super::error::Problem;
 use super::numbers::{beyond_f32, largest_not_held, standard};
@@ -15,6 +15,8 @@ pub(super) struct Target {
     /// What the number is called.
     pub name: String,
     pub mean: f64,
+    /// The median of the training: of all numbers it has the smallest mean absolute error there.
+    pub median: f64,
     pub deviation: f64,
 }
 
@@ -30,10 +32,13 @@ impl Target {
             return Ok(None);
         };
         let of_row = |row: &usize| values[data.rows[*row].label];
-        let (mean, deviation) = standard(&train.iter().map(of_row).collect::<Vec<_>>());
+        let mut trained: Vec<f64> = train.iter().map(of_row).collect();
+        let (mean, deviation) = standard(&trained);
+        trained.sort_by(f64::total_cmp);
         let target = Self {
             name: shorten(name).replace('`', ""),
             mean,
+            median: trained.get(trained.len() / 2).copied().unwrap_or(mean),
             deviation,
         };
         match target.too_large(values) {
@@ -56,14 +61,16 @@ impl Target {
         ((value - self.mean) / self.deviation) as f32
     }
 
-    /// The mean absolute error of always predicting the mean of the training.
+    /// The mean absolute error of always predicting one number, which takes no skill: the mean of the training or the median,
+    /// whichever is closer to these values.
     pub fn floor(&self, values: impl Iterator<Item = f64>) -> f64 {
-        let (mut sum, mut count) = (0.0, 0_u32);
+        let (mut sums, mut count) = ([0.0; 2], 0_u32);
         for value in values {
-            sum += (value - self.mean).abs();
+            sums[0] += (value - self.mean).abs();
+            sums[1] += (value - self.median).abs();
             count += 1;
         }
-        sum / f64::from(count.max(1))
+        sums[0].min(sums[1]) / f64::from(count.max(1))
     }
 
     pub fn describe(&self, data: &Rows) -> String {
@@ -78,5 +85,22 @@ impl Target {
             rounded(self.mean),
             rounded(self.deviation)
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_floor_is_the_smaller_error_of_the_mean_and_the_median() {
+        let target = Target {
+            name: "height".into(),
+            mean: 3.0,
+            median: 1.0,
+            deviation: 1.0,
+        };
+        assert_eq!(target.floor([1.0, 1.0, 7.0].into_iter()), 2.0);
+        assert_eq!(target.floor([3.0, 4.0].into_iter()), 0.5);
     }
 }

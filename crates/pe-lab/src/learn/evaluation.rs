@@ -30,6 +30,19 @@ pub(super) fn chunk(tokens: usize) -> usize {
     (PAIRS / (tokens * tokens).max(1)).clamp(1, CHUNK)
 }
 
+/// The batches of a test set, in its order. A scheme whose encoding changes with the length gets batches of one length, so that
+/// what the model says of a row does not depend on the padding that longer rows beside it bring.
+fn batches<'a>(
+    model: &Model,
+    set: &'a [Sample],
+    longest: usize,
+) -> impl Iterator<Item = &'a [Sample]> + use<'a> {
+    let follows_length = model.scheme().encoding.follows_length();
+    let alike = move |a: &Sample, b: &Sample| !follows_length || a.input.len() == b.input.len();
+    let of_lengths = set.chunk_by(alike);
+    of_lengths.flat_map(move |set| set.chunks(chunk(longest)))
+}
+
 /// Tests a trained model on every test set of a task.
 ///
 /// A scheme with random positions is scored at several draws of them, and the mean counts: see
@@ -99,7 +112,7 @@ pub(super) fn outcomes(
     let mut outcomes = Vec::new();
     let longest = set.iter().map(|s| s.input.len()).max().unwrap_or(0);
     let measure = task.measure();
-    for chunk in set.chunks(chunk(longest)) {
+    for chunk in batches(model, set, longest) {
         let batch = TensorBatch::new(chunk, task.readout(), device).at(chunk, source)?;
         let logits: Tensor<2> =
             model.forward(batch.input, batch.padding, &batch.positions, batch.read);
@@ -225,7 +238,7 @@ fn outputs(
     let share = 1.0 / sources.len() as f32;
     for mut source in sources {
         let mut done = 0;
-        for chunk in samples.chunks(chunk(longest)) {
+        for chunk in batches(model, samples, longest) {
             let batch = TensorBatch::new(chunk, readout, device).at(chunk, &mut source)?;
             let logits: Tensor<2> =
                 model.forward(batch.input, batch.padding, &batch.positions, batch.read);

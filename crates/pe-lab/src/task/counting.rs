@@ -24,7 +24,8 @@ const MOST: usize = 9;
 /// relative ones, on longer inputs too.
 ///
 /// The floor is a tenth, the accuracy of a constant answer. It is not the best accuracy without positions: such a model can
-/// know that the value is at most the number of all increments.
+/// know that the value is at most the number of all increments, and has up to 0.49, 0.35 and 0.20 at 16, 24 and 120 operations
+/// (the likeliest value for each number of operations of each kind, in 300,000 draws).
 ///
 /// Seen here after 2,500 steps (seed 1, accuracy at 16, 24, 30 and 60 operations): `cope` 1.00, 1.00, 0.97 and 0.53; `t5` 1.00, 0.94,
 /// 0.34 and 0.13.

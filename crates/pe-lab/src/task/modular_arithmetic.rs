@@ -20,7 +20,8 @@ const EQUALS: usize = MODULUS + 3;
 /// encodings stay near chance on longer inputs in the paper, and a plain recurrent network solves it.
 ///
 /// The floor is exact for a constant answer: a product with a 0 is 0, so 0 is the likeliest value. It is not the best
-/// accuracy without positions.
+/// accuracy without positions: digits and operations without their order determine much of a short sum, 0.87 of the answers at 4 tokens
+/// and 0.39 at 10.
 ///
 /// No scheme was seen to learn it here, inside the training lengths either: after 2,500 steps (seed 1, accuracy at 10 and 20 tokens) `t5`
 /// has 0.25 and 0.18, `cope` 0.24 and 0.18; after 8,000 steps `t5` has 0.31 and 0.19. The floors are 0.21 and 0.20.

@@ -63,7 +63,10 @@ fn a_test_whose_answers_are_all_the_same_is_refused() {
         format!("label,text\n{}", (0..40).map(row).collect::<String>())
     };
     for spelled in [["5", "5.0"], ["0", "-0"]] {
-        let (table, mean) = (numbers(spelled), "(always the mean of the training)");
+        let (table, mean) = (
+            numbers(spelled),
+            "(always the mean or the median of the training)",
+        );
         said("a.csv", table.as_bytes(), "objective = 'number'", mean);
     }
     let row = |i: usize| format!("w{i} x,{}\n", if i == 0 { "no" } else { "yes" });
