@@ -1,5 +1,7 @@
 //! The numbers that cells and tokens of measurements hold.
 
+use std::borrow::Cow;
+
 use super::quote::{counted, shorten};
 
 /// Cells that stand for a missing value, in any capitals.
@@ -98,6 +100,28 @@ pub(super) fn step(token: &str, channels: usize) -> Result<Vec<f64>, String> {
     }
 }
 
+/// A token where tokens are not read as numbers, of channels. Its numbers in one spelling each where they are, so that what a model
+/// reads as equal is one token: the fewest digits, and `?` for a missing value.
+pub(super) fn spelled(token: &str, channels: Option<usize>) -> Cow<'_, str> {
+    if channels.is_none() {
+        return Cow::Borrowed(token);
+    }
+    let of = |cell: &str| match number(cell).filter(|number| !number.is_nan()) {
+        None => "?".to_string(),
+        // Zero has one sign.
+        Some(number) if number == 0.0 => "0".to_string(),
+        Some(number) if (1e-5..1e15).contains(&number.abs()) => number.to_string(),
+        Some(number) => format!("{number:e}"),
+    };
+    match token {
+        "" => Cow::Borrowed("?"),
+        _ => {
+            let cells: Vec<String> = token.split_whitespace().map(of).collect();
+            Cow::Owned(cells.join(" "))
+        }
+    }
+}
+
 /// The labels as numbers; `None` unless all of them are numbers.
 pub(super) fn values(labels: &[String]) -> Option<Vec<f64>> {
     labels.iter().map(|label| finite(label)).collect()
@@ -121,6 +145,19 @@ mod tests {
         }
         for other in ["inf", "-Infinity", "1,5", "x", "1e999"] {
             assert_eq!(number(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_equal_have_one_spelling() {
+        for (token, one) in [
+            ("1.50 -0 +2", "1.5 0 2"),
+            ("NA 1e3 1E-9", "? 1000 1e-9"),
+            ("", "?"),
+            ("5.1", "5.1"),
+        ] {
+            assert_eq!(spelled(token, Some(3)), one);
+            assert_eq!(spelled(token, None), token);
         }
     }
 

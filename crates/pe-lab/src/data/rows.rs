@@ -358,11 +358,10 @@ impl Collector {
             times.add(&tokens.times);
         }
         self.out.names.extend(tokens.name);
-        let tokens = tokens.kept.iter().map(|token| self.words.of(token));
-        self.out.rows.push(Row {
-            tokens: tokens.collect(),
-            label,
-        });
+        let kept = tokens.kept.iter();
+        let kept = kept.map(|token| numbers::spelled(token, self.out.channels));
+        let tokens = kept.map(|token| self.words.of(&token)).collect();
+        self.out.rows.push(Row { tokens, label });
         Ok(())
     }
 
