@@ -235,7 +235,7 @@ fn a_patch_of_steps_is_one_token() {
         "a token is a patch of 2 steps; the last one of a series is filled with missing values",
         "read as numbers: 4 for each token",
         "lengths 2 to 3 tokens",
-        "row 1 as read: BOS 0.00 7.00 0.50 7.00; 1.00 7.00 ? ? EOS",
+        "row 1 as read: BOS 0 7 0.5 7; 1 7 ? ? EOS",
     ]);
     // Four numbers, whether each is missing, and the edge.
     assert_eq!(data.task().vector_width(), Some(9));

@@ -109,7 +109,7 @@ pub(super) fn spelled(token: &str, channels: Option<usize>) -> Cow<'_, str> {
     let of = |cell: &str| match number(cell).filter(|number| !number.is_nan()) {
         None => "?".to_string(),
         // Zero has one sign.
-        Some(number) if number == 0.0 => "0".to_string(),
+        Some(0.0) => "0".to_string(),
         Some(number) if (1e-5..1e15).contains(&number.abs()) => number.to_string(),
         Some(number) => format!("{number:e}"),
     };

@@ -216,7 +216,7 @@ mod tests {
         );
         assert_eq!(rows.channels, Some(2));
         assert_eq!(rows.labels, ["left", "right"]);
-        assert_eq!(rows.words, ["1 4", "2 5", "? 6", "-1.5 0", "2 NaN"]);
+        assert_eq!(rows.words, ["1 4", "2 5", "? 6", "-1.5 0", "2 ?"]);
         let lengths: Vec<usize> = rows.rows.iter().map(|row| row.tokens.len()).collect();
         assert_eq!(lengths, [3, 2]);
     }
