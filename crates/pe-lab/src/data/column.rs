@@ -1,6 +1,7 @@
 //! What the cells of a column are. A table is gone through once before its rows are read, and every question about its columns is
 //! answered from that.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::hash::BuildHasher;
 
@@ -35,6 +36,15 @@ pub(super) fn number(cell: &str, has_comma: bool) -> Option<f64> {
 /// A number with a decimal point in place of a decimal comma.
 pub(super) fn with_point(cell: &str) -> String {
     cell.replacen(',', ".", 1)
+}
+
+/// A cell of a column whose numbers have decimal commas, if they do (`has_comma`), with a decimal point. A cell that has one stays as
+/// it is: its comma is no decimal comma.
+pub(super) fn pointed(cell: &str, has_comma: bool) -> Cow<'_, str> {
+    match has_comma && !cell.contains('.') {
+        true => with_point(cell).into(),
+        false => cell.into(),
+    }
 }
 
 /// Whether the numbers of a column rise by equal steps, as those of a clock do.

@@ -159,7 +159,6 @@ pub fn judge(questions: &[Vec<Vec<Vec<f64>>>], errors: Errors, margin: f64) -> V
             pair.p_holm = pair.p.and_then(|_| different.next());
             let corrected = pair.p.and_then(|_| level.next());
             pair.p_level = pair.p_level.and(corrected);
-            let below = |p: Option<f64>, error: f64| p.is_some_and(|p| p < error);
             pair.finding = match pair.p {
                 None => Finding::FewSeeds,
                 _ if below(pair.p_holm, errors.pairs) => Finding::Proven,
@@ -170,10 +169,9 @@ pub fn judge(questions: &[Vec<Vec<Vec<f64>>>], errors: Errors, margin: f64) -> V
         }
         let p: Option<Vec<f64>> = answer.of_leader().map(|pair| pair.p).collect();
         answer.p = p.and_then(|p| p.into_iter().reduce(f64::max));
-        let below = answer.p.is_some_and(|p| p < errors.headline);
         let is_proven = |pair: &Pair| pair.finding == Finding::Proven;
         let proven = answer.p.is_some() && answer.of_leader().all(is_proven);
-        answer.best = below || proven;
+        answer.best = below(answer.p, errors.headline) || proven;
         let leader = answer.order.first().filter(|_| answer.best).copied();
         for pair in &mut answer.pairs {
             if Some(pair.higher) == leader && pair.finding == Finding::Undecided {
@@ -191,10 +189,14 @@ pub fn judge(questions: &[Vec<Vec<Vec<f64>>>], errors: Errors, margin: f64) -> V
     answers
 }
 
+/// Whether a p is known and below an error.
+fn below(p: Option<f64>, error: f64) -> bool {
+    p.is_some_and(|p| p < error)
+}
+
 /// Whether a pair would count as different, or as level, by the tests that take the runs of its two schemes alone, and does
 /// not by those that take the spread of all schemes.
 fn is_open_by_others(difference: &Difference, errors: Errors, margin: f64) -> bool {
-    let below = |p: Option<f64>, error: f64| p.is_some_and(|p| p < error);
     let different = below(difference.own_p(), errors.pairs) && !below(difference.p(), errors.pairs);
     let level = below(difference.own_p_level(margin), errors.level)
         && !below(difference.p_level(margin), errors.level);

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use csv::StringRecord;
 
 use super::super::channels::step;
-use super::super::column::{decimal_commas, with_point};
+use super::super::column::{decimal_commas, pointed};
 use super::super::csv::{TIMES, ranges};
 use super::super::dates::Clock;
 use super::super::error::Problem;
@@ -176,10 +176,7 @@ impl Places {
 
     /// What a cell holds, with a decimal point where the numbers of its column have a decimal comma.
     fn cell<'r>(&self, row: &'r StringRecord, at: usize) -> Cow<'r, str> {
-        match cell(row, at) {
-            cell if self.commas.contains(&at) && !cell.contains('.') => with_point(cell).into(),
-            cell => cell.into(),
-        }
+        pointed(cell(row, at), self.commas.contains(&at))
     }
 
     /// Where the series and what belongs to them were found.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use csv::StringRecord;
 
-use super::super::column::{Column, with_point};
+use super::super::column::{Column, pointed};
 use super::super::dates::{Clock, SUCH_AS, Seen};
 use super::super::error::Problem;
 use super::super::quote::{column_called, shorten};
@@ -50,10 +50,7 @@ impl Time {
     /// them, the number of a quarter with a Q, and that of an hour as a clock shows it.
     pub fn cell<'r>(&self, names: &[String], row: &'r StringRecord) -> Cow<'r, str> {
         if let [column] = self.columns[..] {
-            return match cell(row, column) {
-                cell if self.has_comma && !cell.contains('.') => with_point(cell).into(),
-                cell => cell.into(),
-            };
+            return pointed(cell(row, column), self.has_comma);
         }
         let part = |column: &usize| {
             let cell = cell(row, *column);
