@@ -44,7 +44,8 @@ fn main() {
                 shape: [batch, seq],
             };
             let step = |config: &PositionalConfig| ours(sizes, config, &device);
-            let title = format!("training step with {name}, width {d_model}, {seq} tokens");
+            let title =
+                format!("training step with {name}, width {d_model}, {seq} tokens, processor time");
             Comparison::new(title, rounds)
                 .processor_time()
                 .way(name, cores(), None, step(&config))

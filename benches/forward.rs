@@ -238,15 +238,13 @@ fn options(shape: Shape) {
 
 /// A training step's share of learned positions: the sum and the gradient of the table.
 fn learned(peers: &Peers, shape: Shape) {
-    let [batch, seq, d_model] = shape;
+    let [_, seq, d_model] = shape;
     let max_len = 1_024;
     let device = Device::flex().autodiff();
     let ours = LearnedPositionalEmbeddingConfig::new(d_model, max_len).init(&device);
     let burn = EmbeddingConfig::new(max_len, d_model).init(&device);
     let x = Tensor::<3>::zeros(shape, &device);
-    let ids = Tensor::<1, Int>::arange(0..seq as i64, &device)
-        .unsqueeze::<2>()
-        .expand([batch, seq]);
+    let ids = Tensor::<1, Int>::arange(0..seq as i64, &device).unsqueeze::<2>();
     Comparison::new(named("learned, forward and backward", shape), 15)
         .way("pe-burn", 1, None, || {
             drop(black_box(ours.forward(x.clone()).sum().backward()));

@@ -75,7 +75,12 @@ impl Measured {
     /// When there are none.
     pub fn of(name: String, threads: usize, target: Option<Target>, mut numbers: Vec<f64>) -> Self {
         numbers.sort_by(f64::total_cmp);
-        let quantile = |part: f64| numbers[((numbers.len() - 1) as f64 * part).round() as usize];
+        // Between two numbers in proportion.
+        let quantile = |part: f64| {
+            let at = (numbers.len() - 1) as f64 * part;
+            let (low, high) = (numbers[at.floor() as usize], numbers[at.ceil() as usize]);
+            low + (high - low) * at.fract()
+        };
         Self {
             name,
             threads,

@@ -92,6 +92,7 @@ struct Layer {
 
 pub struct Decoder {
     kind: &'static Kind,
+    is_parallel: bool,
     heads: usize,
     embedding: Tensor<2>,
     /// The same rotation in all layers.
@@ -147,6 +148,9 @@ impl Decoder {
         });
         Ok(Self {
             kind,
+            // Some models of GPT-NeoX's type add attention before their network reads.
+            is_parallel: kind.is_parallel
+                && config["use_parallel_residual"].as_bool() != Some(false),
             heads,
             embedding: weights.get(&format!("{}.weight", kind.tokens))?,
             rope,
@@ -187,7 +191,7 @@ impl Decode for Decoder {
             let y = layer.norms[0].forward(x.clone());
             let attended =
                 x.clone() + layer.attention(y, &unseen, positions, bias.clone(), cache, self);
-            let read = if self.kind.is_parallel {
+            let read = if self.is_parallel {
                 x
             } else {
                 attended.clone()

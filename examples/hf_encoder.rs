@@ -169,7 +169,8 @@ impl Encoder {
         // Second hook: rotations, which may differ from layer to layer.
         let mut spans = vec![AttentionSpan::Full; count];
         let mut ropes = vec![None; count];
-        if name == "modernbert" {
+        let is_modernbert = name == "modernbert";
+        if is_modernbert {
             let model = HfConfig::from_json(&text)?;
             spans = model.layers()?.iter().map(|layer| layer.span).collect();
             ropes = model.init_rotary(device)?;
@@ -230,6 +231,11 @@ impl Encoder {
             }
             _ => None,
         };
+        if let (true, Ok(d_kv)) = (is_t5, size("d_kv"))
+            && d_kv * heads != width
+        {
+            return Err(format!("this example reads no T5 whose {heads} heads of {d_kv} are not as wide as the model, {width}").into());
+        }
         let layers = spans
             .into_iter()
             .zip(ropes)
@@ -239,6 +245,15 @@ impl Encoder {
                 let name = |part: &str| format!("{layer}.{part}");
                 let linear = |part: &str| weights.linear(&name(part));
                 let own = kind.qkv.iter().map(|part| name(part)).collect::<Vec<_>>();
+                let norms = kind.norms.map(|part| norm(&name(part)));
+                // The first layer of ModernBERT reads embeddings, which are normalized already.
+                let may_lack = |at: usize| is_modernbert && i == 0 && at == 0;
+                let mut lacks = norms.iter().enumerate();
+                if let Some((at, _)) = lacks.find(|(at, norm)| norm.is_none() && !may_lack(*at)) {
+                    return Err(
+                        format!("there is no weight {}.weight", name(kind.norms[at])).into(),
+                    );
+                }
                 Ok(Layer {
                     qkv: match &own[..] {
                         [fused] => weights.linears(fused, &[], &[width; 3])?,
@@ -250,7 +265,7 @@ impl Encoder {
                     output: linear(kind.output)?,
                     wide: linear(kind.wide)?,
                     narrow: linear(kind.narrow)?,
-                    norms: kind.norms.map(|part| norm(&name(part))),
+                    norms,
                     rope,
                     window: match span {
                         AttentionSpan::Around { before, .. } => Some(before),

@@ -1,6 +1,6 @@
 """The laboratory's reference encoder and its training step, in PyTorch 2.9.0 for the processor.
 
-The model, its first values and its recipe are those of `crates/pe-lab/src/{model,scheme,train}.rs`:
+The model, its first values and its recipe are those of `crates/pe-lab/src/learn` and `crates/pe-lab/src/ask/recipe.rs`:
 pre-norm layers, exact GELU, a norm after the last layer, no dropout; Adam with a warm-up, half a
 cosine and the gradient of each parameter clipped by its norm.
 

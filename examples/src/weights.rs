@@ -81,7 +81,13 @@ impl Weights {
             .transpose()
             .split_with_sizes(widths.to_vec(), 1)
             .into_iter();
-        Ok(parts.map(|weight| Linear { weight, bias: None }).collect())
+        let bias = self.find::<1>(&format!("{fused}.bias"));
+        let mut biases = bias.map(|bias| bias.split_with_sizes(widths.to_vec(), 0).into_iter());
+        let own_bias = || biases.as_mut().and_then(Iterator::next);
+        Ok(parts
+            .zip(std::iter::repeat_with(own_bias))
+            .map(|(weight, bias)| Linear { weight, bias })
+            .collect())
     }
 }
 

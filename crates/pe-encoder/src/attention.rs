@@ -59,15 +59,8 @@ impl AttentionConfig {
     /// When `heads` or `d_model` is 0, when `d_model` is not a multiple of `heads`, when `dropout` is not a
     /// probability, or when `window` is 0.
     pub fn init(&self, device: &Device) -> Attention {
+        self.check();
         let Self { d_model, heads, .. } = *self;
-        assert!(
-            self.window != Some(0),
-            "window is 0: a token attends at least to itself, so it must be at least 1"
-        );
-        assert!(
-            heads > 0 && d_model > 0 && d_model.is_multiple_of(heads),
-            "d_model is {d_model}; it must be a multiple of the number of heads, {heads}, and both above 0"
-        );
         Attention {
             qkv: projection(d_model, 3 * d_model, device),
             output: projection(d_model, d_model, device),
@@ -78,6 +71,19 @@ impl AttentionConfig {
             layer: self.layer,
             kernels: self.kernels,
         }
+    }
+
+    /// Panics as [`init`](Self::init) does.
+    pub(crate) fn check(&self) {
+        let Self { d_model, heads, .. } = *self;
+        assert!(
+            self.window != Some(0),
+            "window is 0: a token attends at least to itself, so it must be at least 1"
+        );
+        assert!(
+            heads > 0 && d_model > 0 && d_model.is_multiple_of(heads),
+            "d_model is {d_model}; it must be a multiple of the number of heads, {heads}, and both above 0"
+        );
     }
 }
 
@@ -196,7 +202,7 @@ impl Attention {
     /// # Panics
     ///
     /// When the attention is not causal, when the width of `x` is not `d_model`, when the cache has another batch size or
-    /// was filled with another kind of scheme, when the scheme has no encoding for these positions, and when what it
+    /// was filled with a scheme that has a forget gate where this one has none, or the other way round, when the scheme has no encoding for these positions, and when what it
     /// returns has another shape than this attention needs or is on another device.
     pub fn forward_cached(
         &self,

@@ -120,6 +120,8 @@ impl EncoderConfig {
         let attention = AttentionConfig::new(self.d_model, self.heads)
             .with_causal(self.causal)
             .with_kernels(self.kernels);
+        // Sizes are checked even where there are no layers.
+        attention.check();
         let layer = |nth: usize| {
             let kind = self.kinds.get(nth).cloned().unwrap_or_default();
             Layer {
@@ -290,8 +292,8 @@ impl Encoder {
     /// # Panics
     ///
     /// When the encoder is not causal, when there is not one cache for each layer, when the width of `x` is not
-    /// `d_model`, when the caches have another batch size, differ in their numbers of tokens or were filled with another
-    /// kind of scheme, when the scheme has no encoding for these positions, and when what it returns has another shape
+    /// `d_model`, when the caches have another batch size, differ in their numbers of tokens or were filled with a scheme that has a forget
+    /// gate where this one has none, or the other way round, when the scheme has no encoding for these positions, and when what it returns has another shape
     /// than the attention needs or is on another device.
     pub fn forward_cached(
         &self,

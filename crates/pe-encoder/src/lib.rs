@@ -1,7 +1,7 @@
 //! A transformer encoder and causal decoder for [Burn](https://burn.dev) that takes any positional encoding of
 //! [`pe_burn`], none, or a scheme of your own: see [`Positional`](pe_burn::Positional).
 //!
-//! On Burn's CPU backend Flex a training step takes a quarter to a tenth of the time that it takes
+//! On Burn's CPU backend Flex a training step takes about a third to a tenth of the time that it takes
 //! with `burn::nn`'s modules (measured in the README), by kernels whose results differ from Burn's by
 //! rounding only. Graphics cards and LibTorch have kernels for some operations. Without these features,
 //! and on every other backend, the crate runs on Burn's own operations.

@@ -231,14 +231,9 @@ impl HfConfig {
         let named = file.text("model_type").map_err(no_rotary)?;
         // In a model of several parts the text's type may be left out.
         let name = match (named, outer) {
-            (Some(name), None) if FLAT.contains(&name) => format!("{name}_text"),
+            (Some(name), None) if FLAT.contains(&name) => text_of(name),
             (Some(name), _) => name.to_string(),
-            (None, Some(outer)) => {
-                let text = TEXT_OF
-                    .iter()
-                    .find(|(_, outers)| outers.split(' ').any(|of| of == outer));
-                text.map_or_else(|| format!("{outer}_text"), |(text, _)| text.to_string())
-            }
+            (None, Some(outer)) => text_of(outer),
             // With `like` the file may leave its own type out.
             (None, None) if self.like.is_some() => String::new(),
             (None, None) => return Err(no_rotary("it has no `model_type`".into())),
@@ -246,6 +241,13 @@ impl HfConfig {
         let alias = ALIASES.iter().find(|(alias, _)| *alias == name);
         Ok((file, alias.map_or(name, |(_, name)| name.to_string())))
     }
+}
+
+/// The type of the text of a model of several parts.
+fn text_of(outer: &str) -> String {
+    let is_of = |(_, outers): &&(&str, &str)| outers.split(' ').any(|of| of == outer);
+    let text = TEXT_OF.iter().find(is_of);
+    text.map_or_else(|| format!("{outer}_text"), |(text, _)| text.to_string())
 }
 
 /// Copies the version of transformers into each group that is a model and has no version of its own.

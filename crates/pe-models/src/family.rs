@@ -103,6 +103,9 @@ pub(super) enum Kinds {
     FullIn(&'static str),
     /// Full attention in the layers of the list of this name, and within windows of the image in the others.
     WindowsBut(&'static str, &'static [usize]),
+    /// Full attention where the list of this name has another number than 0, and linear attention elsewhere; every second layer, from the
+    /// first on, has full attention where there is no list.
+    FullWhere(&'static str),
     /// The kinds of `block_types` over and over, or else two layers without attention and one with a window.
     Blocks,
     /// Windows where the list of this name has a number above 0, or else all but every n-th layer.
@@ -209,6 +212,8 @@ pub(super) enum Rotates {
     UnlessZero(usize),
     /// All. Those that are not in `rope_scaling_layers`, where there is such a list, have no scaling.
     Scaled,
+    /// All, unless the base is `null`.
+    WithBase,
     /// All where this field is as given, else none.
     If(&'static str, When),
 }

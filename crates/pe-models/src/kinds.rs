@@ -188,12 +188,19 @@ impl Kinds {
             Self::Except(name, usual) => listed(name, [CROSS, FULL], &|| usual.to_vec())?,
             Self::WindowsBut(name, usual) => listed(name, [FULL, WINDOW], &|| usual.to_vec())?,
             Self::Blocks => blocks(file, layers)?,
-            Self::ByWindow(period, name) => match windows(file, name)? {
+            Self::ByWindow(period, name) => match numbers(file, name)? {
                 Some(windows) => {
                     check_entries(name, &windows, layers)?;
                     full_where(&|i| windows[i] == 0, SLIDING)
                 }
                 None => last_of(period, "", SLIDING)?,
+            },
+            Self::FullWhere(name) => match numbers(file, name)? {
+                Some(listed) => {
+                    check_entries(name, &listed, layers)?;
+                    full_where(&|i| listed[i] != 0, LINEAR)
+                }
+                None => full_where(&|i| i % 2 == 0, LINEAR),
             },
             Self::Listed | Self::Zamba => return Err("it has no `layer_types`".into()),
         })
@@ -232,8 +239,8 @@ fn check_entries<T>(name: &str, listed: &[T], layers: usize) -> Result<(), Strin
     }
 }
 
-/// The window of every layer, 0 where there is none.
-fn windows(file: &Fields, name: &str) -> Result<Option<Vec<usize>>, String> {
+/// A number for every layer: the window, 0 where there is none, or 1 for full attention.
+fn numbers(file: &Fields, name: &str) -> Result<Option<Vec<usize>>, String> {
     file.optional_list(name, "a list of lengths", Value::as_length)
 }
 
@@ -365,7 +372,7 @@ pub(super) fn window(file: &Fields, family: &Family) -> Result<Option<usize>, St
                 .or(family.window))
         }
         Windows::FirstOf(name) => {
-            let listed = windows(file, name)?.unwrap_or_default();
+            let listed = numbers(file, name)?.unwrap_or_default();
             match listed.into_iter().find(|window| *window > 0) {
                 Some(window) => Ok(Some(window)),
                 None => plain(),

@@ -14,8 +14,9 @@ use pe_burn::scaling::{Fields, Value};
 
 use crate::family::{Family, Places, Rotates, Scale, When, Windows};
 use crate::kinds::{self, has_attention, window};
-use crate::parameters::{ORIGINAL, parameters};
+use crate::parameters::{ORIGINAL, has_null_base, parameters};
 use crate::rope::{self, Rotation};
+use crate::table::OTHER_CLASSES;
 
 /// What one layer of a model does with positions: an entry of [`HfConfig::layers`](crate::HfConfig::layers).
 ///
@@ -97,12 +98,19 @@ pub(super) fn rotary_of(
     rotary.ok_or_else(|| format!("no layer of this {} rotates", family.name))
 }
 
-/// Refuses a file with a field that changes the layers and is not read.
+/// Refuses a file with a field that changes the layers and is not read, and one of another class of models.
 fn check_unread(file: &Fields, family: &Family) -> Result<(), String> {
     // A flag that is not set says the same as one that is left out.
     let is_set = |name: &&&str| file.contains(name) && !matches!(file.flag(name), Ok(Some(false)));
-    match family.unread.iter().find(is_set) {
-        Some(name) => Err(format!("`{name}` of {} is not read", family.name)),
+    if let Some(name) = family.unread.iter().find(is_set) {
+        return Err(format!("`{name}` of {} is not read", family.name));
+    }
+    let architectures = kinds::list(file, "architectures")?.unwrap_or_default();
+    let is_own = |(name, class): &&(&str, &str)| {
+        *name == family.name && architectures.iter().any(|given| given == class)
+    };
+    match OTHER_CLASSES.iter().find(is_own) {
+        Some((name, class)) => Err(format!("{class}, a class of {name}, is not read")),
         None => Ok(()),
     }
 }
@@ -300,6 +308,7 @@ fn rotates(
         }
         (_, Rotates::Windows) => has_window,
         (_, Rotates::WindowsIfAny) => has_window || window(file, family)?.is_none(),
+        (_, Rotates::WithBase) => !has_null_base(file)?,
         (_, Rotates::If(name, When::Is(value, usual))) => match file.text(name)? {
             Some(given) => given == value,
             None => usual,

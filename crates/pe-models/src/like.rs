@@ -19,7 +19,7 @@ const FIELDS: &str = "num_hidden_layers hidden_size num_attention_heads head_dim
     global_head_dim layer_rope_theta per_layer_config attn_temperature_tuning position_embedding_type";
 
 /// Parts of names that speak of positions, or of what layers attend to.
-const PARTS: [&str; 9] = [
+const PARTS: [&str; 10] = [
     "rope",
     "rotary",
     "position",
@@ -28,6 +28,7 @@ const PARTS: [&str; 9] = [
     "layer_types",
     "head_dim",
     "full_att",
+    "attn_type",
     "interleave",
 ];
 

@@ -20,9 +20,7 @@ pub(super) fn parameters(
     family: &Family,
     kind: &str,
 ) -> Result<Option<Fields>, String> {
-    let older = file.group("rope_scaling")?;
-    // An empty group counts as none.
-    let older = older.filter(|group| !group.is_empty());
+    let older = older(file)?;
     let newer = file.group("rope_parameters")?;
     let usual = |text| serde_json::from_str::<Fields>(text).expect("the table has valid JSON");
     match family.rope {
@@ -81,6 +79,25 @@ pub(super) fn parameters(
             of_group(&own, kind, file, family)
         }
     }
+}
+
+/// The group `rope_scaling`. An empty one counts as none, and so does `false`.
+fn older(file: &Fields) -> Result<Option<&Fields>, String> {
+    let name = "rope_scaling";
+    if let Ok(Some(false)) = file.flag(name) {
+        return Ok(None);
+    }
+    Ok(file.group(name)?.filter(|group| !group.is_empty()))
+}
+
+/// Whether the base is written as `null`, in the group of the parameters or, without one, beside it.
+pub(super) fn has_null_base(file: &Fields) -> Result<bool, String> {
+    let group = match older(file)? {
+        Some(older) => Some(older),
+        None => file.group("rope_parameters")?,
+    };
+    let group = group.filter(|group| group.contains("rope_theta") || group.is_null("rope_theta"));
+    Ok(group.unwrap_or(file).is_null("rope_theta"))
 }
 
 /// The parameters of a model that has one group for all layers.

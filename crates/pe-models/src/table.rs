@@ -183,7 +183,18 @@ pub(super) const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// Models of text and images whose files may have the fields of their text beside the others.
-pub(super) const FLAT: &[&str] = &["hunyuan_vl", "paddleocr_vl", "qwen2_5_vl", "qwen2_vl"];
+pub(super) const FLAT: &[&str] = &[
+    "fuyu",
+    "hunyuan_vl",
+    "paddleocr_vl",
+    "qwen2_5_vl",
+    "qwen2_vl",
+];
+
+/// Classes of models that are not read, though they have a type of the table; `architectures` names them. The linear layers of Ling 2.5
+/// rotate, those of Ling 3.0 do not.
+pub(super) const OTHER_CLASSES: &[(&str, &str)] =
+    &[("bailing_hybrid", "BailingMoeV2_5ForCausalLM")];
 
 /// Fields that models of several parts set for their text where its group leaves them out, in place of the defaults of
 /// the text's own type.
@@ -377,9 +388,9 @@ pub(super) const FAMILIES: &[Family] = &[
         .kinds(Rule(|i, _| match i == 0 || (i + 1) % 6 == 0 { true => "full_attention", false => "sliding_attention", })).window(129)
         .rope(MIMO).windows(Windows::OneMoreThan("sliding_window_size")),
     family("minicpm3", Halves, [62, 2560, 40, 32768]).latent(64, 32),
-    // As it was trained. Version 5.23.0 of transformers rotates the whole head.
-    family("minimax", Halves, [32, 4096, 32, 131072]).base(1e6).shares(Share::WholeOrColumns)
-        .kinds(Rule(|i, _| match i % 2 { 1 => "linear_attention", _ => "full_attention", })).everywhere(),
+    // As it was trained. Version 5.23.0 of transformers rotates the whole head, and passes over `attn_type_list`.
+    family("minimax", Halves, [32, 4096, 32, 131072]).base(1e6).shares(Share::WholeOrColumns).kinds(FullWhere("attn_type_list"))
+        .everywhere(),
     family("minimax_m2", Halves, [62, 3072, 48, 196608]).base(5e6).shares(Share::PartOrColumns).d_head(128),
     family("minimax_m3_vl_text", Halves, [60, 6144, 64, 524288]).base(5e6).share(1.0).d_head(128),
     family("ministral", Halves, [32, 4096, 32, 131072]).kinds(Sliding).window(4096),
@@ -412,7 +423,7 @@ pub(super) const FAMILIES: &[Family] = &[
     family("olmo", Halves, [32, 4096, 32, 2048]),
     family("olmo2", Halves, [32, 4096, 32, 2048]),
     family("olmo3", Halves, [32, 4096, 32, 2048]).kinds(LastOf(4, "")).window(4096).rope(OLMO3),
-    family("olmo_hybrid", Halves, [32, 3840, 30, 65536])
+    family("olmo_hybrid", Halves, [32, 3840, 30, 65536]).rotates(Rotates::WithBase)
         .kinds(Rule(|i, n| match i % 4 == 3 || (n < 4 && i + 1 == n) { true => "full_attention", false => "linear_attention" })),
     family("olmoe", Halves, [16, 2048, 16, 4096]),
     family("openai_privacy_filter", Interleaved, [8, 640, 14, 131072]).both_sides().base(15e4).everywhere().window(128).d_head(64).rope(GPT_OSS),
@@ -472,5 +483,6 @@ pub(super) const FAMILIES: &[Family] = &[
     family("youtu", Interleaved, [32, 2048, 16, 131072]).latent(128, 64).interleave_flag(),
     family("zamba2", Halves, [54, 2560, 32, 4096]).width(Width::Twice).kinds(Zamba)
         .rotates(Rotates::If("use_mem_rope", When::Flag(true, false))).unread(&["use_long_context"]),
-    family("zaya", Halves, [40, 2048, 8, 131072]).d_head(128).shares(Share::PartInGroup(1.0)).kinds(Hybrid).rope(ZAYA),
+    family("zaya", Halves, [40, 2048, 8, 131072]).d_head(128).shares(Share::PartInGroup(1.0)).kinds(Hybrid).rope(ZAYA)
+        .unread(&["zaya_layers"]),
 ];

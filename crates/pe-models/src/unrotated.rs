@@ -240,6 +240,10 @@ fn learned(
     {
         return Err(format!("`position_embedding_type` \"{kind}\" is not read"));
     }
+    // MosaicBERT and DNABERT-2 have the type of BERT, biases by distance, and no table.
+    if file.contains("alibi_starting_size") {
+        return Err("`alibi_starting_size` is not read".into());
+    }
     let mut padding = padding;
     let rows = match rows {
         Rows::Longest(longest) => size(file, longest)?,

@@ -93,7 +93,8 @@ module!(InklingConfig => Inkling { d_model, heads, layers, d_rel, extent });
 /// bias(head, i, j) = (x_i R_head) · P[:, i − j]       for 0 ≤ i − j < extent, and 0 for all other keys
 /// ```
 ///
-/// Made by [`InklingConfig`]; one module serves all layers of a model.
+/// Made by [`InklingConfig`]; one module serves all layers with the same extent. The published model has two extents, of layers with full
+/// attention and of those with a sliding window, so it needs two modules.
 ///
 /// ```
 /// use burn::tensor::{Device, Distribution, Tensor};

@@ -385,6 +385,10 @@ impl Plan {
                 "an answer is written by a decoder, and causal = false asks for none: leave out one of causal = false and \
                  --objective answer"
             }
+            (Some(Objective::Class | Objective::Number), Some(true)) => {
+                "a class or a number is predicted by an encoder, and --causal is for a decoder, which writes answers: leave out one of \
+                 --causal and --objective"
+            }
             (objective, _) => return Ok(objective),
         };
         Err(LabError::Usage(wrong.into()))
@@ -473,7 +477,10 @@ impl Plan {
             folds: over.folds.or(below.folds),
             tokenizer: over.tokenizer.or(below.tokenizer),
             labels: over.labels.or(below.labels),
-            reading: over.reading.or(below.reading),
+            reading: match (over.reading, below.reading) {
+                (Some(over), Some(below)) => Some(below.overridden_by(&over)),
+                (over, below) => over.or(below),
+            },
             seeds: over.seeds.or(below.seeds),
             until: over.until.or(below.until),
             steps: over.steps.or(below.steps),

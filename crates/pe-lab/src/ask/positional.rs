@@ -72,8 +72,8 @@ impl SchemeConfig for PositionalConfig {
         };
         let lengths = Lengths {
             trained: sizes.trained_len,
-            longest: sizes.max_len,
-            tested: sizes.max_len,
+            longest: sizes.tested_len,
+            tested: sizes.tested_len,
         };
         Ok(Self::Rotary(
             rotary.clone().with_scaling(lengths.scaling(word)?),

@@ -18,12 +18,19 @@ use super::tasks::Tasks;
 use super::trial::TrialSpec;
 use super::tuning::Tuned;
 use super::versions::Versions;
+use crate::console::short;
 use crate::data::{DataSpec, Format, Objective, Reading};
 use crate::device;
 use crate::error::LabError;
 use crate::folder::{Copied, StudyFolder};
 use crate::grouped::once;
 use crate::stats::{FEWEST_SEEDS, Looks};
+
+/// The most bytes of a name in a folder of most file systems.
+const LONGEST_NAME: usize = 255;
+
+/// How many bytes `-rate-` and a learning rate add to the name of a trial, at most.
+const RATE: usize = 30;
 
 /// Everything that determines the numbers of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -152,8 +159,38 @@ impl StudySpec {
         }
         self.trials(tasks)?.iter().try_for_each(|trial| {
             trial.scheme.kinds_of_layers(self.model.layers)?;
-            Ok(())
+            self.check_name(trial)
         })
+    }
+
+    /// Checks that every scheme fits every task, as those of a plan do: a study that grows joins two plans.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Usage`] with the reason.
+    pub fn check_fits(&self, tasks: &Tasks) -> Result<(), LabError> {
+        for task in &self.tasks {
+            let task = tasks.get(&task.name)?;
+            for scheme in &self.schemes {
+                Scheme::check_fits(scheme, task.as_ref(), &self.model)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a trial whose folder has a longer name than file systems take.
+    fn check_name(&self, trial: &TrialSpec) -> Result<(), LabError> {
+        // A folder that is set aside, and one of a training that chooses a rate, have a longer name.
+        let rate = if self.tune.is_some() { RATE } else { 0 };
+        let bytes = trial.id().len() + rate + format!("-at-{}", trial.steps_id()).len();
+        match bytes > LONGEST_NAME {
+            true => Err(LabError::Usage(format!(
+                "the trial {} has a name of {bytes} bytes, which is that of its folder, and file systems take up to {LONGEST_NAME}: give \
+                 the scheme fewer settings, or numbers of fewer digits",
+                short(&trial.id())
+            ))),
+            false => Ok(()),
+        }
     }
 
     /// Checks that parts of the study can be run on their own, as [`Shard`](super::Shard) divides it.
@@ -265,13 +302,13 @@ impl StudySpec {
     }
 
     /// This study together with an earlier one in the same folder: the schemes, tasks and seeds of both, the
-    /// earlier ones first. A task of both is trained for the steps of this study if they were asked for, and
+    /// earlier ones first. A task of both is trained for the steps of this study if its steps were asked for, and
     /// otherwise for those of the earlier one. What the earlier one had is recorded.
-    pub fn grown_from(mut self, earlier: &Self, steps_asked: bool) -> Self {
+    pub fn grown_from(mut self, earlier: &Self, steps_asked: impl Fn(&str) -> bool) -> Self {
         let mut tasks = earlier.tasks.clone();
         for task in self.tasks {
             match tasks.iter_mut().find(|known| known.name == task.name) {
-                Some(known) if steps_asked => *known = task,
+                Some(known) if steps_asked(&task.name) => *known = task,
                 Some(_) => {}
                 None => tasks.push(task),
             }

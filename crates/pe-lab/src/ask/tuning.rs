@@ -51,6 +51,16 @@ pub struct ChosenRate {
     pub further: Vec<Attempt>,
 }
 
+impl ChosenRate {
+    /// Whether a training has a loss, by which the rate was chosen.
+    pub fn is_trained(&self) -> bool {
+        self.losses
+            .iter()
+            .chain(self.further.iter().map(|of| &of.loss))
+            .any(Option::is_some)
+    }
+}
+
 /// One training that helps to choose.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attempt {
@@ -153,24 +163,21 @@ impl Tuned {
                     .and_then(|nth| losses[nth]),
             )
         };
-        match self.search(task, scheme, loss).unwrap() {
+        match self.search(task, scheme, loss) {
             Search::Chosen(chosen) => self.keep(chosen),
             Search::Train { next, .. } => panic!("{next:?} has no loss"),
         }
     }
 
     /// What is to be trained next for a scheme on a task, or the choice. `loss` is the loss of a rate and a seed: `None` where it
-    /// was not trained yet, `Some(None)` where the training failed.
-    ///
-    /// # Errors
-    ///
-    /// [`LabError::Trial`] when no training has a loss.
+    /// was not trained yet, `Some(None)` where the training failed. Where all have failed it is the lowest rate, so that the trials fail too,
+    /// and the study goes on without the scheme.
     pub fn search(
         &self,
         task: &str,
         scheme: &str,
         loss: impl Fn(f64, u64) -> Option<Option<f64>>,
-    ) -> Result<Search, LabError> {
+    ) -> Search {
         let mut attempts: Vec<Attempt> = Vec::new();
         let mut asked: Vec<(f64, u64)> = self.rates.iter().map(|rate| (*rate, self.seed)).collect();
         while !asked.is_empty() {
@@ -189,30 +196,26 @@ impl Tuned {
                 let is_last = next.iter().any(|of| of.1 != self.seed);
                 let tried = attempts.len() + next.len();
                 let beyond = (self.rates.len() + self.beyond).saturating_sub(tried);
-                return Ok(Search::Train {
+                return Search::Train {
                     next,
                     finished: attempts.len(),
                     beyond: if is_last { 0 } else { beyond },
                     again: if is_last { 0 } else { 2 * self.again.len() },
-                });
+                };
             }
             asked = self.next(&attempts);
         }
-        let Some(rate) = best(&attempts) else {
-            let tried: Vec<f64> = attempts.iter().map(|of| of.rate).collect();
-            return Err(LabError::Trial(format!(
-                "no learning rate of {} trained {scheme} on {task}, so none can be chosen",
-                rates_in_words(&tried)
-            )));
-        };
+        let tried = attempts.iter().map(|of| of.rate);
+        let lowest = tried.min_by(f64::total_cmp).unwrap_or(self.rates[0]);
+        let rate = best(&attempts).unwrap_or(lowest);
         let further = attempts.split_off(self.rates.len());
-        Ok(Search::Chosen(ChosenRate {
+        Search::Chosen(ChosenRate {
             task: task.to_string(),
             scheme: scheme.to_string(),
             rate,
             losses: attempts.iter().map(|of| of.loss).collect(),
             further,
-        }))
+        })
     }
 
     /// The trainings that follow these: one with a rate beyond them, or those of the two best at further seeds, or none.
@@ -312,7 +315,7 @@ mod tests {
     }
 
     /// The trainings in order, and the choice, if these are the losses by rate and seed and all other trainings fail.
-    fn searched(tuned: &Tuned, losses: &[(f64, u64, f64)]) -> (Vec<(f64, u64)>, Option<f64>) {
+    fn searched(tuned: &Tuned, losses: &[(f64, u64, f64)]) -> (Vec<(f64, u64)>, f64) {
         let mut done: Vec<(f64, u64)> = Vec::new();
         loop {
             let loss = |rate: f64, seed: u64| {
@@ -322,12 +325,12 @@ mod tests {
                 })
             };
             match tuned.search("a", "x", loss) {
-                Ok(Search::Train {
+                Search::Train {
                     next,
                     finished,
                     beyond,
                     again,
-                }) => {
+                } => {
                     assert_eq!(finished, done.len());
                     done.extend(next);
                     let most = tuned.rounds().iter().sum::<usize>();
@@ -335,13 +338,9 @@ mod tests {
                     let is_last = done.iter().any(|of| of.1 != 101);
                     assert_eq!(again, if is_last { 0 } else { 2 * tuned.again.len() });
                 }
-                Ok(Search::Chosen(chosen)) => {
+                Search::Chosen(chosen) => {
                     assert_eq!(chosen.losses.len() + chosen.further.len(), done.len());
-                    return (done, Some(chosen.rate));
-                }
-                Err(error) => {
-                    error.says("trained x on a");
-                    return (done, None);
+                    return (done, chosen.rate);
                 }
             }
         }
@@ -363,13 +362,14 @@ mod tests {
         let one = three(0, &[]);
         let nan = f64::NAN;
         for (losses, chosen) in [
-            ([(0.125, 101, 0.5), (0.5, 101, 0.25)].as_slice(), Some(0.5)),
+            ([(0.125, 101, 0.5), (0.5, 101, 0.25)].as_slice(), 0.5),
             (
                 &[(0.125, 101, nan), (0.25, 101, 0.2), (0.5, 101, 0.2)],
-                Some(0.25),
+                0.25,
             ),
-            (&[(0.25, 101, f64::INFINITY)], None),
-            (&[], None),
+            // Where none trains, the lowest: its trials fail, and the study goes on.
+            (&[(0.25, 101, f64::INFINITY)], 0.125),
+            (&[], 0.125),
         ] {
             let (done, rate) = searched(&one, losses);
             assert_eq!(done, [(0.125, 101), (0.25, 101), (0.5, 101)]);
@@ -387,15 +387,15 @@ mod tests {
         };
         // In the middle: nothing follows.
         let inner = [(0.125, 101, 3.0), (0.25, 101, 1.0), (0.5, 101, 2.0)];
-        assert_eq!(tried(&inner), (vec![], Some(0.25)));
+        assert_eq!(tried(&inner), (vec![], 0.25));
         // Upward, to the highest rate that a recipe may have.
         let up = [(0.125, 101, 3.0), (0.25, 101, 2.0), (0.5, 101, 1.0)];
-        assert_eq!(tried(&up), (vec![1.0], Some(0.5)));
+        assert_eq!(tried(&up), (vec![1.0], 0.5));
         let up = [&up[..], &[(1.0, 101, 0.5)]].concat();
-        assert_eq!(tried(&up), (vec![1.0], Some(1.0)));
+        assert_eq!(tried(&up), (vec![1.0], 1.0));
         // Downward, twice and no more.
         let down = [(0.125, 101, 1.0), (0.0625, 101, 0.5), (0.03125, 101, 0.25)];
-        assert_eq!(tried(&down), (vec![0.0625, 0.03125], Some(0.03125)));
+        assert_eq!(tried(&down), (vec![0.0625, 0.03125], 0.03125));
     }
 
     #[test]
@@ -413,13 +413,13 @@ mod tests {
         ];
         let again = [(0.25, 102), (0.5, 102), (0.25, 103), (0.5, 103)];
         let (done, chosen) = searched(&tuned, &losses);
-        assert_eq!((&done[3..], chosen), (&again[..], Some(0.5)));
+        assert_eq!((&done[3..], chosen), (&again[..], 0.5));
         // A rate that fails at a seed stands behind one that does not, whatever their losses.
         let (_, chosen) = searched(&tuned, &losses[..6]);
-        assert_eq!(chosen, Some(0.25));
+        assert_eq!(chosen, 0.25);
         // If only one rate trained, there is no second one to compare it with, and nothing more is trained.
         let (done, chosen) = searched(&tuned, &[(0.25, 101, 1.0)]);
-        assert_eq!((done.len(), chosen), (3, Some(0.25)));
+        assert_eq!((done.len(), chosen), (3, 0.25));
     }
 
     #[test]

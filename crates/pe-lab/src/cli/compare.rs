@@ -1,6 +1,7 @@
 //! `pe-lab compare`: run a study.
 
 mod about;
+mod base;
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -158,12 +159,6 @@ pub struct CompareArgs {
     rows: Rows,
 }
 
-/// The plan of the study in a folder.
-fn plan_in(folder: &StudyFolder) -> Result<Plan, LabError> {
-    let there: StudySpec = read_sealed(&folder.spec())?;
-    Ok(there.plan().inside(folder.path()))
-}
-
 /// If a study of the user's own data takes longer than this, in seconds, a line points to a shorter one.
 const LONG: f64 = 300.0;
 
@@ -173,28 +168,7 @@ const SHORT: usize = 1_000;
 impl CompareArgs {
     /// The plan of the preset, the file or the folder, with what the flags change.
     fn plan(&self) -> Result<Plan, LabError> {
-        let folder = StudyFolder::at(&self.out);
-        let mut is_preset = true;
-        let is_study = is_there(&folder.spec())?;
-        let base = match (&self.study, &self.preset) {
-            // A folder with a study keeps its own seeds and steps, so a budget chooses nothing there.
-            _ if is_study && self.budget.is_some() => {
-                is_preset = false;
-                plan_in(&folder)?
-            }
-            (Some(file), _) => {
-                is_preset = false;
-                Plan::read(file)?
-            }
-            (None, Some(name)) => Plan::preset(name)?,
-            // This also holds where `--data` names the study's data again.
-            (None, None) if is_study => {
-                is_preset = false;
-                plan_in(&folder)?
-            }
-            (None, None) if self.data.is_some() => Plan::preset("standard")?,
-            (None, None) => Plan::preset("quick")?,
-        };
+        let (base, is_preset) = self.base()?;
         let until = self.until.as_ref().map(|_| Until::Decided);
         let seeds = self.seeds.as_deref().map(seeds).transpose()?;
         let scalings = self.test_scalings.clone().map(Names::from);
@@ -226,13 +200,20 @@ impl CompareArgs {
     fn study(&self) -> Result<Study, LabError> {
         let plan = self.plan()?;
         // The steps of a study in the folder stay unless others are asked for.
-        let steps_asked = self.steps.is_some() || (self.study.is_some() && plan.steps.is_some());
+        let of_file = self.study.as_ref().map(|_| plan.clone());
+        let of_file = |task: &str| {
+            of_file
+                .as_ref()
+                .is_some_and(|plan| plan.says_steps_of(task))
+        };
+        let steps_asked = |task: &str| self.steps.is_some() || of_file(task);
         let (mut spec, tasks) = StudySpec::of(plan)?;
         let folder = StudyFolder::at(&self.out);
         if is_there(&folder.spec())? {
             let there: StudySpec = read_sealed(&folder.spec())?;
             let grown = spec.grown_from(&there, steps_asked);
             check_takes_place_of(&there, &grown, &self.out)?;
+            grown.check_fits(&tasks)?;
             spec = grown;
         }
         if self.shard.is_some() {
@@ -373,8 +354,9 @@ impl CompareArgs {
         }
         let (spec, tasks) = (study.spec(), study.tasks());
         let trials = spec.trials(tasks)?.len();
-        let (jobs, why) = self.jobs(spec, trials.max(tuning.next.len()))?;
         waiting.retain(|trial| self.shard.is_none_or(|shard| shard.has(trial)));
+        // Few trials have several cores each.
+        let (jobs, why) = self.jobs(spec, waiting.len().max(tuning.next.len()).max(1))?;
         let about = About {
             spec,
             tasks,
@@ -386,7 +368,10 @@ impl CompareArgs {
         let lines = about.lines(jobs, &why, &self.out)?;
         lines.iter().for_each(|line| self.say(line));
         let all = [&waiting[..], &tuning.next].concat();
-        study.check_choices(&all)?;
+        study
+            .check_choices(&all)?
+            .iter()
+            .for_each(|line| tell(line));
         let steps: usize = all.iter().map(|trial| trial.most_steps()).sum();
         // With a budget the time is known already, so it is not measured again.
         if budget.is_none() && (self.dry_run || (steps >= SHORT && !self.show.quiet)) {
@@ -430,8 +415,12 @@ impl CompareArgs {
         study.tune(crew)?;
         for chosen in study.spec().tune.iter().flat_map(|tune| &tune.chosen) {
             let rate = rates_in_words(&[chosen.rate]);
+            let why = match chosen.is_trained() {
+                true => "",
+                false => ", the lowest, since no rate trained it",
+            };
             self.say(&format!(
-                "learning rate of {} on {}: {rate}",
+                "learning rate of {} on {}: {rate}{why}",
                 chosen.scheme, chosen.task
             ));
         }

@@ -35,11 +35,24 @@ impl CostsArgs {
 pub(super) fn measure(study: &Study, stop: &Stop, how: &Show) -> Result<(), LabError> {
     let program = std::env::current_exe().map_err(LabError::file("pe-lab".as_ref()))?;
     let costs = study.measure_costs(&program, stop, &how.progress())?;
-    if !costs.quiet() {
+    let is_measured = |name: &&String| costs.schemes.iter().any(|of| of.scheme == **name);
+    let left_out: Vec<&String> = study
+        .spec()
+        .schemes
+        .iter()
+        .filter(|name| !is_measured(name))
+        .collect();
+    if !left_out.is_empty() {
         tell(&format!(
-            "other programs kept up to {:.1} processor cores busy meanwhile, so the report leaves these times out; \
+            "not measured, since no trial of {} was begun with them: {}",
+            costs.task,
+            left_out.into_iter().cloned().collect::<Vec<_>>().join(", ")
+        ));
+    }
+    if let (false, Some(others)) = (costs.quiet(), costs.others()) {
+        tell(&format!(
+            "other programs kept up to {others:.1} processor cores busy meanwhile, so the report leaves these times out; \
              `pe-lab costs {}` measures them again",
-            costs.others(),
             study.folder().path().display()
         ));
     }

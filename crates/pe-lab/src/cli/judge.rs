@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::placed;
+use super::private::keep_as_private_as;
 use super::report::{ForPaper, Show, free};
 use super::terminal::{print_json, print_line};
 use crate::console::tell;
@@ -47,6 +48,7 @@ impl JudgeArgs {
             }
             return Ok(0);
         };
+        keep_as_private_as([self.file.as_path()])?;
         let to = free(out, None)?;
         let files = placed::write(&to, |to| self.paper.write(&report, to))?;
         self.show

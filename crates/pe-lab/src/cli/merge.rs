@@ -14,6 +14,8 @@ pub(super) struct MergeArgs {
     #[arg(value_name = "FOLDER", required = true)]
     parts: Vec<PathBuf>,
     /// Folder for the whole study. A study in it stays, and what it lacks is added
+    ///
+    /// Costs are not merged: `pe-lab costs` measures those of the whole.
     #[arg(long, value_name = "FOLDER")]
     out: PathBuf,
     #[command(flatten)]

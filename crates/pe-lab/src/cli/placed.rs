@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::error::LabError;
 use crate::folder::{
-    Entry, StudyFolder, is_there, is_unfinished, make_folder, names, read_bounded, remove_all,
-    rename, unfinished, write_whole,
+    Entry, StudyFolder, is_there, is_unfinished, make_folder, names, read_bounded, remove,
+    remove_all, rename, unfinished, write_whole,
 };
 
 /// The file that lists what reports have written in a folder, a name on each line.
@@ -45,7 +45,7 @@ fn place(files: &[Entry], from: &Entry, to: &StudyFolder) -> Result<Vec<Entry>, 
         true => String::from_utf8_lossy(&read_bounded(&list)?).into_owned(),
         false => String::new(),
     };
-    let mut own: BTreeSet<&str> = listed.lines().collect();
+    let own: BTreeSet<&str> = listed.lines().collect();
     for name in &names {
         if !own.contains(&name[..]) && is_there(&to.entry(name))? {
             return Err(LabError::Usage(format!(
@@ -54,9 +54,9 @@ fn place(files: &[Entry], from: &Entry, to: &StudyFolder) -> Result<Vec<Entry>, 
             )));
         }
     }
-    own.extend(names.iter().map(String::as_str));
-    let list_of_all: String = own.iter().map(|name| format!("{name}\n")).collect();
-    write_whole(&list, list_of_all.as_bytes())?;
+    let new: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+    let all: String = own.union(&new).map(|name| format!("{name}\n")).collect();
+    write_whole(&list, all.as_bytes())?;
     let place = |name: &String| {
         if let Some(folder) = Path::new(name).parent() {
             make_folder(&to.entry(folder))?;
@@ -64,5 +64,12 @@ fn place(files: &[Entry], from: &Entry, to: &StudyFolder) -> Result<Vec<Entry>, 
         rename(&from.entry(name), &to.entry(name))?;
         Ok(to.entry(name))
     };
-    names.iter().map(place).collect()
+    let placed = names.iter().map(place).collect::<Result<_, LabError>>()?;
+    // What an earlier report has written and this one has not is about something else.
+    for old in own.difference(&new) {
+        remove(&to.entry(old))?;
+    }
+    let list_of_new: String = new.iter().map(|name| format!("{name}\n")).collect();
+    write_whole(&list, list_of_new.as_bytes())?;
+    Ok(placed)
 }

@@ -9,7 +9,7 @@ use burn::tensor::Device;
 
 use super::terminal::print_exact;
 use crate::ask::TrialSpec;
-use crate::console::tell;
+use crate::console::{short, tell};
 use crate::data::{ToPredict, Truth};
 use crate::device;
 use crate::error::LabError;
@@ -105,8 +105,9 @@ fn check_lengths(task: &dyn Task, data: &ToPredict) -> Result<(), LabError> {
         .position(|sample| sample.input.len() > most);
     if let Some(row) = long {
         return Err(LabError::Usage(format!(
-            "row {} has {}, and the longest in the study, for which the model was made, has {}; leave it out, or shorten it",
-            row + 1,
+            "{} {} has {}, and the longest in the study, for which the model was made, has {}; leave it out, or shorten it",
+            data.about,
+            short(&data.names[row]),
             counted(data.samples[row].input.len() - task.framing(), "token"),
             most - task.framing()
         )));
@@ -253,7 +254,7 @@ fn unknown(data: &ToPredict, labels: &[String]) -> Option<String> {
     ))
 }
 
-/// The weights of the winner, which must be a trial of the study.
+/// The weights of the winner, which must be those of a trial of the study as it is now.
 fn checked_weights(winner: &Winner, study: &Study) -> Result<Vec<u8>, LabError> {
     let folder = study.folder();
     let trials = study.spec().trials(study.tasks())?;
@@ -264,10 +265,19 @@ fn checked_weights(winner: &Winner, study: &Study) -> Result<Vec<u8>, LabError> 
             && trial.task == winner.task
             && trial.seed == winner.seed
     };
-    if !trials.iter().any(is_winner) {
-        return Err(LabError::content(&folder.winner())(format!(
+    let wrong = |reason: String| LabError::content(&folder.winner())(reason);
+    let Some(trial) = trials.iter().find(|trial| is_winner(trial)) else {
+        return Err(wrong(format!(
             "it is about {}, which is no trial of this study",
             winner.trial
+        )));
+    };
+    let result = study.result(trial)?;
+    if result.is_none_or(|result| result.weights != winner.weights) {
+        return Err(wrong(format!(
+            "it is about a model of {} that the study no longer has; run `pe-lab compare --out {}` again",
+            winner.trial,
+            folder.path().display()
         )));
     }
     let file = folder.winner_weights();

@@ -152,10 +152,11 @@ impl TrainArgs {
         bar.finish_and_clear();
         result.map_err(|error| match error {
             LabError::Stopped { .. } => {
-                tell(&format!(
-                    "the checkpoints are kept; `pe-lab train --resume --out {}` goes on",
-                    self.out.display()
-                ));
+                let from = match last_checkpoint(folder, spec.steps).epochs {
+                    0 => format!("there is no checkpoint yet (one every {EPOCH} steps), so it begins anew with"),
+                    epochs => format!("the checkpoint of step {} is kept; to go on from it:", epochs * EPOCH),
+                };
+                tell(&format!("{from} `pe-lab train --resume --out {}`", self.out.display()));
                 unsaid.take().unwrap_or(error)
             }
             error => error,

@@ -361,7 +361,10 @@ fn label_column(sheet: &Sheet<'_>, reading: &Reading) -> Result<usize, Problem> 
             ),
             _ => "give the others another name in the file".into(),
         },
-        series_in(sheet).map_or(String::new(), |how| format!("; {how}")),
+        match names.iter().any(|name| name == PROMPT) {
+            true => "; prompts with answers to be written take --causal".into(),
+            false => series_in(sheet).map_or(String::new(), |how| format!("; {how}")),
+        },
         list(names)
     )))
 }

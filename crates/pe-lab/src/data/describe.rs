@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 
+use super::column::number;
 use super::error::Problem;
 use super::limits::MAX_VOCABULARY;
+use super::numbers::finite;
 use super::quote::{self, grouped, once_through, shorten};
 use super::reading::TokenKind;
 use super::rows::{Rows, shown};
@@ -50,23 +52,31 @@ pub(super) fn check_unknown(data: &Rows, split: &Split, numbers: &[u32]) -> Resu
         (share, Some(example)) if share > 0.5 => Err(Problem::Unknown {
             percent: 100.0 * share,
             example: shown(example).to_string(),
-            others: other_tokens(data.kind),
+            others: other_tokens(data.kind, example),
         }),
         _ => Ok(()),
     }
 }
 
-/// The kinds of tokens to try where those of this kind are too rare.
-fn other_tokens(kind: Option<TokenKind>) -> &'static str {
-    match kind {
-        Some(TokenKind::Characters) => "",
-        Some(TokenKind::Words) => {
-            "read numbers with --tokens numbers, smaller tokens with --tokens characters, or "
+/// What to try where tokens of this kind, such as the example, are too rare.
+fn other_tokens(kind: Option<TokenKind>, example: &str) -> String {
+    let is_of_number = |of: char| of.is_ascii_digit() || ".,+-".contains(of);
+    let has_digit = example.contains(|of: char| of.is_ascii_digit());
+    let numbers = match kind {
+        Some(TokenKind::Characters) => return String::new(),
+        _ if finite(example).or(number(example, true)).is_some() => {
+            "read numbers with --tokens numbers, "
         }
-        _ => {
-            "read numbers with --tokens numbers, smaller tokens with --tokens words or characters, or "
+        _ if has_digit && example.chars().all(is_of_number) => {
+            "write numbers without separators of thousands, "
         }
-    }
+        _ => "",
+    };
+    let smaller = match kind {
+        Some(TokenKind::Words) => "characters",
+        _ => "words or characters",
+    };
+    format!("{numbers}read smaller tokens with --tokens {smaller}, or ")
 }
 
 fn first_rows(data: &Rows) -> Vec<String> {

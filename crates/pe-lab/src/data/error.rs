@@ -105,7 +105,7 @@ pub(super) enum Problem {
         percent: f64,
         example: String,
         /// The kinds of tokens to try, before what else helps.
-        others: &'static str,
+        others: String,
     },
     #[error("the test cannot be scored: {0}")]
     Test(String),

@@ -11,6 +11,10 @@ use super::{columnar, packed, patches};
 /// How the names of plain texts end.
 const TEXTS: [&str; 3] = ["txt", "md", "log"];
 
+/// What to do about a list of JSON.
+pub(super) const LIST_OF_JSON: &str = "one object per line, in a file that ends in .jsonl; `jq -c '.[]' FILE.json > FILE.jsonl` makes them of a \
+                                       list";
+
 /// What a data file holds, as the end of its name says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -65,9 +69,7 @@ impl Format {
                 Ok(Self::Fasta)
             }
             "json" => Err(Problem::Other(
-                "holds JSON, which is read as lines: one object per line, in a file that ends in .jsonl; \
-                 `jq -c '.[]' FILE.json > FILE.jsonl` makes them of a list"
-                    .into(),
+                format!("holds JSON, which is read as lines: {LIST_OF_JSON}"),
             )),
             ending @ ("ts" | "arff") => {
                 let flag = reading.not_about_records(TokenKind::Numbers);

@@ -9,6 +9,7 @@ use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 
 use super::column::Column;
 use super::error::{Problem, refuse};
+use super::format::LIST_OF_JSON;
 use super::json::{List, Sequence, word};
 use super::labels::Labels;
 use super::limits::MAX_COLUMNS;
@@ -38,6 +39,11 @@ const NAMED: usize = 8;
 ///
 /// [`Problem::Reading`] for a setting that is for tables, [`Problem::TooManyRows`].
 pub(super) fn read(text: &str, rows: &mut Collector) -> Result<Vec<String>, Problem> {
+    if text.trim_start().starts_with('[') {
+        return Err(Problem::Other(format!(
+            "holds a list, and is read as lines: {LIST_OF_JSON}"
+        )));
+    }
     let reading = &rows.reading.clone();
     let keys = Keys::of(reading)?;
     let (kind, are_quoted) = match reading.tokens {
@@ -327,6 +333,8 @@ impl<'a> Keys<'a> {
                 shorten(self.label),
                 others(),
                 match found.sequences.is_empty() {
+                    _ if found.others.iter().any(|key| key == PROMPT) =>
+                        "; prompts with answers to be written take --causal",
                     true =>
                         "; lines that are measurements in the order of time take --target KEY, and --time KEY",
                     false => "",

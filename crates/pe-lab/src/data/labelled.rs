@@ -20,13 +20,15 @@ use super::reading::TokenKind;
 use super::rows::Rows;
 use super::sequences::Sequences;
 use super::split::{Bin, HeldOut, Split};
+use super::suspect;
 use super::target::Target;
 use super::times::{Times, Unit};
 use super::vocabulary::{check_answers, vocabulary};
 use super::ways::Ways;
 use crate::task::floor::most_frequent_share;
 use crate::task::{
-    Answer, Epochs, Generation, Input, Measure, Prompted, Readout, Sample, Task, TestRows, steps,
+    Answer, Epochs, Generation, Input, Measure, Prompted, Readout, Sample, Task, TestRows,
+    hash_of_input, steps,
 };
 use apart::{apart, key};
 
@@ -112,6 +114,11 @@ impl Labelled {
         let said = measured.as_ref().map(Measured::describe);
         let mut description = describe(data, &split, &numbers, words, said, target.as_ref());
         description.extend(times.into_iter().flat_map(Times::describe));
+        description.extend(suspect::names(data));
+        if measured.is_some() {
+            let channels = data.channels.unwrap_or(1);
+            description.extend(suspect::far_off(data, channels, &split.train));
+        }
         let tested: Vec<usize> = tested(&split).copied().collect();
         let warning = Alike::of(data, &split.train, &tested).warning();
         description.extend(warning.clone());
@@ -167,6 +174,18 @@ impl Labelled {
     /// Whether a token is in the vocabulary, or is a number that is read as such.
     pub fn knows(&self, word: &str) -> bool {
         self.measured.is_some() || self.vocabulary.contains_key(word)
+    }
+
+    /// What identifies the inputs of the rows to train on, which are prompts where answers are written.
+    pub fn trained_inputs(&self) -> HashSet<u64> {
+        let rows = self.train.iter().map(|row| {
+            let sample = self.sample(*row);
+            match self.causal() {
+                true => hash_of_input(&Sample::new(Prompted::of(&sample).prompt, Vec::new())),
+                false => hash_of_input(&sample),
+            }
+        });
+        rows.collect()
     }
 
     /// The numbers of words with BOS and EOS around them.

@@ -74,6 +74,7 @@ mod sheet;
 mod spec;
 mod split;
 mod stamps;
+mod suspect;
 mod target;
 #[cfg(test)]
 mod target_tests;

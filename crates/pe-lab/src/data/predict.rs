@@ -1,5 +1,6 @@
 //! Other files, read as those of a study were, for its best model to predict.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use super::labels::UNLABELLED;
 use super::numbers::finite;
 use super::open::{classes as classes_of, open, rows_of};
 use super::prediction::{ToPredict, Truth, open_answer};
-use super::quote::{grouped, shorten};
+use super::quote::{column_called, counted, grouped, shorten};
 use super::reading::{Reading, TokenKind};
 use super::rows::{Collector, Row, Rows};
 use super::sheet::Form;
@@ -23,7 +24,8 @@ use super::texts::{self, Part};
 use super::ways::Ways;
 use super::{images, series};
 use crate::door::Entry;
-use crate::task::{Sample, Task};
+use crate::grouped::first_of;
+use crate::task::{Sample, Task, hash_of_input};
 
 impl DataTask {
     /// What there is to predict in another file, or in a folder of images or texts, for the model of one of the tasks. It
@@ -37,8 +39,34 @@ impl DataTask {
         let mut found = self.found_in(task, file)?;
         if self.is_own(file) {
             found.notes.push("this is the file of the study, a part of which the model was trained on: what is right here says little of other files".into());
+        } else {
+            let known = self.trained_inputs(task);
+            let among = found
+                .samples
+                .iter()
+                .filter(|sample| known.contains(&hash_of_input(sample)));
+            match among.count() {
+                0 => {}
+                among => found.notes.push(format!(
+                    "the model was trained on {} of the {}: what is right of these says little of others",
+                    grouped(among),
+                    counted(found.samples.len(), "input")
+                )),
+            }
         }
         Ok(found)
+    }
+
+    /// What identifies the inputs that the model of a task was trained on, where they are rows or images.
+    fn trained_inputs(&self, task: &str) -> HashSet<u64> {
+        match &self.made {
+            Made::Rows(tasks) => {
+                let known = tasks.iter().find(|known| known.name() == task);
+                known.unwrap_or(&tasks[0]).trained_inputs()
+            }
+            Made::Images(images) => images.trained_inputs(),
+            _ => HashSet::new(),
+        }
     }
 
     /// Whether it has the same bytes as the data of the study.
@@ -137,6 +165,14 @@ fn of_file(
     classes: Option<ClassTable>,
 ) -> Result<Found, Problem> {
     let (format, _, text) = open(&Entry::named(file), reading)?;
+    if let (Some(columns), false) = (&reading.columns, format == Format::Csv)
+        && reading.id.is_none()
+    {
+        return Err(Problem::Other(format!(
+            "is no table, and the study was made of one: write it as a table (CSV) with what the study reads, {}",
+            first_of(columns.iter().map(|column| column_called(column)), 4)
+        )));
+    }
     let mut rows = Collector::to_predict(reading, task.ways, &task.labels);
     rows.classes = classes;
     if task.target.is_some() {

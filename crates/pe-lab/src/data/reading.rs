@@ -129,7 +129,7 @@ pub struct Reading {
     #[arg(skip)]
     pub tokens: Option<TokenKind>,
     /// What separates columns: one character, or one of the words `tab` and `space` (one blank or several) [default: a tab in a .tsv; otherwise the
-    /// first of , tab ; | that the first line holds]
+    /// first of , tab ; | that the first line holds, or blanks]
     #[serde(
         skip_serializing_if = "Option::is_none",
         deserialize_with = "read_delimiter"
@@ -232,6 +232,15 @@ fn is_zero(number: &usize) -> bool {
 }
 
 impl Reading {
+    /// These settings with those that `over` has.
+    pub fn overridden_by(&self, over: &Self) -> Self {
+        let table = |of: &Self| toml::Table::try_from(of).expect("settings are values of TOML");
+        let mut all = table(self);
+        all.extend(table(over));
+        all.try_into()
+            .expect("settings are read as they are written")
+    }
+
     pub(super) fn is_next(&self) -> bool {
         self.objective == Some(Objective::Next)
     }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::comparison::Part;
 use super::summary::SchemeOverall;
-use super::words::{fixed, spoken};
+use super::words::{fixed, list, spoken};
 use crate::grouped::agreeing;
 use crate::run::{Costs, Machine};
 
@@ -20,12 +20,14 @@ pub struct CostSummary {
     pub machine: Machine,
     /// Sequences of a training step at the first length.
     pub batch_size: usize,
-    /// The most processor cores that other programs kept busy meanwhile.
-    pub others: f64,
-    /// Whether the machine was idle otherwise. If not, there are no rows.
+    /// The most processor cores that other programs kept busy meanwhile. `None` where the system does not tell.
+    pub others: Option<f64>,
+    /// Whether no other programs are known to have kept the machine busy. If they have, there are no rows.
     pub quiet: bool,
     /// Whether a token was decoded from a cache.
     pub decodes: bool,
+    /// The schemes of the study that were not measured.
+    pub not_measured: Vec<String>,
     /// Every scheme at every length.
     pub rows: Vec<CostRow>,
     /// The Pareto fronts of score and time, inside and beyond the training lengths.
@@ -103,6 +105,10 @@ impl CostSummary {
             let points = front(points.collect());
             (!points.is_empty()).then_some(Front { part, points })
         };
+        let is_measured =
+            |of: &&SchemeOverall| measured.iter().any(|known| known.scheme == of.scheme);
+        let not_measured = schemes.iter().filter(|of| !is_measured(of));
+        let not_measured = not_measured.map(|of| of.scheme.clone()).collect();
         let mut first = costs.schemes.iter().flat_map(|of| &of.at);
         Self {
             task: costs.task.clone(),
@@ -110,6 +116,7 @@ impl CostSummary {
             machine: costs.machine.clone(),
             batch_size: first.next().map_or(0, |cost| cost.batch_size),
             others: costs.others(),
+            not_measured,
             quiet,
             decodes: rows.iter().any(|row| row.decoded_per_second.is_some()),
             fronts: Part::ALL.into_iter().filter_map(front).collect(),
@@ -123,7 +130,7 @@ impl CostSummary {
             return vec![format!(
                 "Costs are not compared: other programs kept up to {} processor cores busy while they were measured. \
                  Measure them again with `pe-lab costs` when the machine is idle.",
-                fixed(self.others, 1)
+                fixed(self.others.unwrap_or(0.0), 1)
             )];
         }
         let sentence = |front: &Front| {
@@ -138,14 +145,23 @@ impl CostSummary {
                 })
                 .collect();
             format!(
-                "{}, score for cost: {} {} on the front; for each other scheme one scores at least as high and takes \
+                "{}, score for cost: {} {} on the front; for each other scheme{} one scores at least as high and takes \
                  no longer.",
                 place(front.part),
                 named.join(", "),
-                agreeing(named.len(), "is", "are")
+                agreeing(named.len(), "is", "are"),
+                agreeing(self.not_measured.len() + 1, "", " that was measured")
             )
         };
-        self.fronts.iter().map(sentence).collect()
+        let mut sentences: Vec<String> = self.fronts.iter().map(sentence).collect();
+        if let (false, false) = (sentences.is_empty(), self.not_measured.is_empty()) {
+            let names: Vec<String> = self.not_measured.iter().map(|name| spoken(name)).collect();
+            sentences.push(format!(
+                "The cost of {} was not measured; `pe-lab costs` measures every scheme with a trial.",
+                list(&names)
+            ));
+        }
+        sentences
     }
 }
 

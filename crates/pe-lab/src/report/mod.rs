@@ -61,7 +61,7 @@ use crate::console::{tell, visible};
 use crate::data::digest;
 use crate::draw::without_title;
 use crate::error::LabError;
-use crate::folder::{Entry, StudyFolder, write_json, write_sealed, write_whole};
+use crate::folder::{Entry, StudyFolder, is_there, remove, write_json, write_sealed, write_whole};
 use crate::run::{Outcomes, Study, Winner, read_weights};
 
 /// The report of a study, or of scores that were computed elsewhere. Its intervals and tests are computed once, when it is
@@ -110,7 +110,8 @@ impl<'a> Report<'a> {
         table::render(&self.summary)
     }
 
-    /// Writes the scheme that scored highest, and the weights of its best model if they were kept.
+    /// Writes the scheme that scored highest, and the weights of its best model if they were kept. Those of an earlier report are removed
+    /// where none has a score now.
     fn write_winner(
         &self,
         study: &Study,
@@ -124,6 +125,8 @@ impl<'a> Report<'a> {
             Winner::of(outcomes, &leader.scheme, leader.part(Part::Inside)?.mean)
         };
         let Some(mut winner) = winner() else {
+            remove(&folder.winner())?;
+            remove(&folder.winner_weights())?;
             return Ok(Vec::new());
         };
         let mut written = vec![folder.winner()];
@@ -185,7 +188,8 @@ impl<'a> Report<'a> {
             write_whole(&file, visible(&figure.svg).as_bytes())?;
             written.push(file);
         }
-        if for_paper {
+        // Files for a paper that an earlier report has left are not to stay older than this one.
+        if for_paper || is_there(&folder.paper())? {
             written.extend(paper::write(&folder.paper(), &self.summary, &figures)?);
         }
         Ok(written)

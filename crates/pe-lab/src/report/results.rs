@@ -28,8 +28,8 @@ const MOST: usize = 200;
 const LOWEST: f64 = -1e6;
 /// What the table of a study says of a trial that was not run.
 pub(super) const NOT_RUN: &str = "not run yet";
-/// The most characters of a name.
-const LONGEST: usize = 80;
+/// The most characters of a name: a task that is tested on a file of its own has the names of two files.
+const LONGEST: usize = 600;
 
 /// A table of scores.
 #[derive(Clone, Debug, PartialEq, Serialize)]

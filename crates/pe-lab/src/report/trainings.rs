@@ -69,7 +69,10 @@ fn at_an_end(tune: &Tuned) -> String {
         let tried: Vec<f64> = tune.rates.iter().copied().chain(further).collect();
         tried.iter().all(|rate| *rate >= of.rate) || tried.iter().all(|rate| *rate <= of.rate)
     };
-    let chosen = tune.chosen.iter().filter(is_end);
+    let chosen = tune
+        .chosen
+        .iter()
+        .filter(|of| of.is_trained() && is_end(of));
     let names: Vec<String> = chosen
         .map(|of| format!("{} on {}", spoken(&of.scheme), of.task))
         .collect();

@@ -46,14 +46,14 @@ impl Costs {
         }
     }
 
-    /// The most cores that other programs kept busy during a measurement.
-    pub fn others(&self) -> f64 {
+    /// The most cores that other programs kept busy during a measurement. `None` where the system does not tell.
+    pub fn others(&self) -> Option<f64> {
         let all = self.schemes.iter().flat_map(|of| &of.at);
-        all.filter_map(|cost| cost.others).fold(0.0, f64::max)
+        all.filter_map(|cost| cost.others).reduce(f64::max)
     }
 
-    /// Whether the machine was idle otherwise, so that times can be compared.
+    /// Whether no other programs are known to have kept the machine busy, so that times can be compared.
     pub fn quiet(&self) -> bool {
-        self.others() <= QUIET
+        self.others().is_none_or(|others| others <= QUIET)
     }
 }

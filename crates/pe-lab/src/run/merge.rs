@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 use super::study::Study;
 use super::trial::{Outcome, Timing, TrialResult, encoding_bytes, read_weights};
-use crate::ask::TrialSpec;
+use crate::ask::{StudySpec, TrialSpec, check_takes_place_of};
 use crate::error::LabError;
 use crate::folder::{
-    Entry, TrialFolder, is_there, make_folder, names, read_bounded, remove, write_json, write_whole,
+    Entry, StudyFolder, TrialFolder, is_there, make_folder, names, read_bounded, remove,
+    write_json, write_whole,
 };
 
 /// Copies the results of `parts`, folders of the same study, into the folder `to`, and returns the study there.
@@ -29,7 +30,7 @@ pub fn merge(parts: &[PathBuf], to: &Path) -> Result<Study, LabError> {
         let other = all[0].same_in(folder)?;
         all.push(other);
     }
-    let target = Study::new(all[0].spec().clone(), all[0].tasks().clone(), to)?;
+    let target = Study::new(merged_spec(&all, to)?, all[0].tasks().clone(), to)?;
     let _lock = target.claim()?;
     // The target comes first, so that its own results are preferred.
     all.insert(0, target);
@@ -61,6 +62,25 @@ pub fn merge(parts: &[PathBuf], to: &Path) -> Result<Study, LabError> {
         copy(&found, &place)?;
     }
     Ok(all.swap_remove(0))
+}
+
+/// What the merged study runs: what the parts run, and what a study in the folder `to` has besides. Its rates are those of the parts.
+fn merged_spec(parts: &[Study], to: &Path) -> Result<StudySpec, LabError> {
+    let mut spec = parts[0].spec().clone();
+    let grown = parts.iter().map(|part| &part.spec().grown);
+    if let Some(grown) = grown.max_by_key(|grown| grown.len()) {
+        spec.grown.clone_from(grown);
+    }
+    if !is_there(&StudyFolder::at(to).spec())? {
+        return Ok(spec);
+    }
+    let there = Study::load(to)?;
+    let merged = StudySpec {
+        tune: spec.tune.clone(),
+        ..spec.grown_from(there.spec(), |_| true)
+    };
+    check_takes_place_of(there.spec(), &merged, to)?;
+    Ok(merged)
 }
 
 /// For each name of a trial's folder, the studies that have it.

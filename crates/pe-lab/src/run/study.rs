@@ -10,8 +10,10 @@ use super::lock::Lock;
 use super::trial::{TrialResult, too_few};
 use super::worker::Crew;
 use crate::ask::{Shard, StudySpec, Tasks, TrialSpec, Tuned, Until, difference_in_words};
+use crate::console::short;
 use crate::error::LabError;
 use crate::folder::{StudyFolder, TrialFolder, is_there, read_json, read_sealed};
+use crate::grouped::counted;
 use crate::stats::Looks;
 use crate::task::Tuning;
 
@@ -43,21 +45,32 @@ pub struct Outcomes {
 
 impl Study {
     /// Refuses trials that choose a learning rate or a number of steps on a task that has too few different training
-    /// examples to hold some out.
+    /// examples to hold some out. Returns a warning for each task that has few.
     ///
     /// # Errors
     ///
-    /// [`LabError::Usage`] for such a task.
-    pub fn check_choices(&self, trials: &[TrialSpec]) -> Result<(), LabError> {
+    /// [`LabError::Usage`] for a task that has too few.
+    pub fn check_choices(&self, trials: &[TrialSpec]) -> Result<Vec<String>, LabError> {
+        let mut warnings = Vec::new();
         let choices = trials.iter();
         let choices = choices.filter_map(|trial| Some((trial.task.as_str(), trial.chooses()?)));
         for (task, what) in choices.collect::<BTreeMap<_, _>>() {
             let task = self.tasks.get(task)?;
-            if !Tuning::is_possible(task.as_ref()) {
-                return Err(too_few(task.as_ref(), what));
+            match Tuning::held_out(task.as_ref()) {
+                0 => return Err(too_few(task.as_ref(), what)),
+                held_out if held_out < Tuning::FEW => {
+                    let name = short(task.name());
+                    let examples = counted(held_out, "example");
+                    warnings.push(format!(
+                        "warning: {name} has {examples} to choose {what} by, of those to train on; fewer than {} hardly tell one choice from \
+                         another",
+                        Tuning::FEW
+                    ));
+                }
+                _ => {}
             }
         }
-        Ok(())
+        Ok(warnings)
     }
 
     /// A study that may or may not have been run. Nothing is read or written.
@@ -311,7 +324,11 @@ impl Study {
     }
 
     /// The result of a trial, if it has one.
-    pub(super) fn result(&self, trial: &TrialSpec) -> Result<Option<TrialResult>, LabError> {
+    ///
+    /// # Errors
+    ///
+    /// When its file cannot be read, or is of another trial or of other numbers than the study's.
+    pub fn result(&self, trial: &TrialSpec) -> Result<Option<TrialResult>, LabError> {
         let file = self.folder.trial(&trial.id()).result();
         if !is_there(&file)? {
             return Ok(None);

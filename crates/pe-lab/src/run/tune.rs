@@ -50,7 +50,7 @@ impl Study {
                 ..trial.clone()
             };
             let loss = |rate, seed| self.tuning_loss(&attempt(rate, seed));
-            match tuned.search(task, scheme, loss)? {
+            match tuned.search(task, scheme, loss) {
                 Search::Chosen(chosen) => {
                     all.finished += chosen.losses.len() + chosen.further.len();
                     all.chosen.push(chosen);
@@ -90,7 +90,7 @@ impl Study {
     ///
     /// # Errors
     ///
-    /// As [`run`](Self::run), and when no rate trains a scheme on a task.
+    /// As [`run`](Self::run), and when a training has no result.
     pub fn tune(&mut self, crew: &Crew<'_>) -> Result<(), LabError> {
         let mut choices = self.choices()?;
         let _lock = match choices.next.is_empty() && choices.chosen.is_empty() {

@@ -26,6 +26,7 @@ use crate::folder::{
 };
 use crate::grouped::counted;
 use crate::learn::Watch;
+use crate::task::Measure;
 
 /// A worker reports its progress every this many steps.
 const REPORT_EVERY: usize = 10;
@@ -187,7 +188,10 @@ impl Crew<'_> {
                 let mut done = lock(&done);
                 *done += 1;
                 let what = match &ended {
-                    Ok(result) => describe(result),
+                    Ok(result) => {
+                        let measure = tasks.get(&trial.task).map(|task| task.measure());
+                        describe(result, measure.ok().as_ref())
+                    }
                     Err(reason) => format!("no result: {reason}"),
                 };
                 self.progress.finished(&format!(
@@ -359,12 +363,12 @@ fn memory(status: ExitStatus) -> &'static str {
     ""
 }
 
-fn describe(result: &TrialResult) -> String {
+/// The scores of a trial in a line. `measure` is that of its task, which knows the unit.
+fn describe(result: &TrialResult, measure: Option<&Measure>) -> String {
     match &result.outcome {
         Outcome::Failed(reason) => format!("failed: {reason}"),
         Outcome::Finished(measures) => {
             let scores = &measures.scores;
-            let measure = scores.first().map(|of| of.score.measure().name());
             let scores = scores.iter().map(|of| {
                 format!(
                     "{}: {}",
@@ -381,7 +385,7 @@ fn describe(result: &TrialResult) -> String {
             });
             format!(
                 "{} by length {}{}",
-                measure.unwrap_or_default(),
+                measure.map(Measure::name).unwrap_or_default(),
                 scores.collect::<Vec<_>>().join("  "),
                 steps.unwrap_or_default()
             )

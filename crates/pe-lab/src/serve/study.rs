@@ -28,7 +28,7 @@ const MAX_CURVES: usize = 3_000;
 pub struct Watched {
     folder: StudyFolder,
     results: Mutex<HashMap<String, (Stamp, Seen)>>,
-    verdict: Mutex<Option<(Stamp, Vec<String>)>>,
+    said: Mutex<Option<(Stamp, Said)>>,
 }
 
 /// What a `result.json` said.
@@ -75,9 +75,32 @@ struct Row<'a> {
 }
 
 /// What is read of `summary.json`.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 struct Said {
     verdict: Vec<String>,
+    #[serde(default)]
+    seeds: Vec<u64>,
+    #[serde(default)]
+    headlines: Vec<Best>,
+}
+
+/// What is read of a headline.
+#[derive(Clone, Debug, Deserialize)]
+struct Best {
+    decided: bool,
+    order: Vec<String>,
+}
+
+impl Said {
+    /// The seeds that a study runs: one that stops when it is decided has no others then.
+    fn seeds<'a>(&'a self, spec: &'a StudySpec) -> &'a [u64] {
+        let is_decided = |of: &Best| of.decided && of.order.len() == spec.schemes.len();
+        let decided = !self.headlines.is_empty() && self.headlines.iter().all(is_decided);
+        match spec.until.is_some() && decided {
+            true => &self.seeds,
+            false => &spec.seeds,
+        }
+    }
 }
 
 /// A study as the page shows it.
@@ -92,7 +115,7 @@ struct Now<'a> {
     looks: Vec<Value>,
     /// The verdict of the report that was written last.
     verdict: Vec<String>,
-    seeds: &'a [u64],
+    seeds: Vec<u64>,
     planned: usize,
     done: usize,
     failed: usize,
@@ -110,7 +133,7 @@ impl Watched {
         Self {
             folder: StudyFolder::at(folder),
             results: Mutex::default(),
-            verdict: Mutex::default(),
+            said: Mutex::default(),
         }
     }
 
@@ -160,11 +183,13 @@ impl Watched {
     }
 
     fn read<'a>(&self, spec: &'a StudySpec, is_wanted: &dyn Fn() -> bool) -> Option<Now<'a>> {
+        let said = self.said();
+        let seeds = said.seeds(spec).to_vec();
         let mut trials = Vec::new();
         let mut seconds = Some(0.0);
         for task in &spec.tasks {
             let before = trials.len();
-            for seed in &spec.seeds {
+            for seed in &seeds {
                 for scheme in &spec.schemes {
                     if !is_wanted() {
                         return None;
@@ -199,8 +224,8 @@ impl Watched {
             tasks: spec.tasks.iter().map(|task| task.name.as_str()).collect(),
             schemes: &spec.schemes,
             looks: spec.schemes.iter().map(look).collect(),
-            verdict: self.verdict(),
-            seeds: &spec.seeds,
+            verdict: said.verdict,
+            seeds,
             planned: trials.len(),
             done: count(State::Done),
             failed: count(State::Failed),
@@ -213,20 +238,19 @@ impl Watched {
         })
     }
 
-    /// The verdict of the report. There is none before the first report, and none in a file that cannot be read.
-    fn verdict(&self) -> Vec<String> {
+    /// What the report says. There is nothing before the first report, and nothing in a file that cannot be read.
+    fn said(&self) -> Said {
         let Ok(Some(file)) = inside::open(&self.folder.summary()) else {
-            return Vec::new();
+            return Said::default();
         };
         let stamp = file.stamp;
-        let mut known = self.verdict.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         match &*known {
-            Some((read, verdict)) if *read == stamp => verdict.clone(),
+            Some((read, said)) if *read == stamp => said.clone(),
             _ => {
-                let said = file.json::<Said>().ok();
-                let verdict = said.map_or_else(Vec::new, |said| said.verdict);
-                *known = Some((stamp, verdict.clone()));
-                verdict
+                let said = file.json::<Said>().unwrap_or_default();
+                *known = Some((stamp, said.clone()));
+                said
             }
         }
     }

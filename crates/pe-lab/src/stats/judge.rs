@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::holm::holm;
 use super::welch::{Difference, Pooled, compare};
-use super::why::Why;
+use super::why::{Why, spreads};
 
 /// Two schemes are level if their means differ by less than this normalized score. It is fixed before any
 /// study is run.
@@ -173,6 +173,7 @@ pub fn judge(questions: &[Vec<Vec<Vec<f64>>>], errors: Errors, margin: f64) -> V
         let proven = answer.p.is_some() && answer.of_leader().all(is_proven);
         answer.best = below(answer.p, errors.headline) || proven;
         let leader = answer.order.first().filter(|_| answer.best).copied();
+        let spreads = spreads(schemes);
         for pair in &mut answer.pairs {
             if Some(pair.higher) == leader && pair.finding == Finding::Undecided {
                 pair.finding = Finding::Best;
@@ -182,7 +183,7 @@ pub fn judge(questions: &[Vec<Vec<Vec<f64>>>], errors: Errors, margin: f64) -> V
             let by_others = || is_open_by_others(&pair.difference, errors, margin);
             pair.why = is_open.then(|| {
                 let of_tests = (errors.pairs, by_others());
-                Why::of(of_pair, &pair.difference, schemes, of_tests)
+                Why::of(of_pair, &pair.difference, &spreads, of_tests)
             });
         }
     }

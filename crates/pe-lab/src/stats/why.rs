@@ -24,36 +24,33 @@ pub enum Why {
 }
 
 impl Why {
-    /// Why a pair of these schemes, as `scores[task][seed]` of each, is undecided: the higher one and the lower one, with
+    /// Why a pair of schemes, whose [`spreads`] are these, is undecided: the higher one and the lower one, with
     /// their difference. Below the p value `error` the pair would count as different by itself. `by_others` tells that only the
     /// spread of other schemes keeps it from that, or from counting as level.
     pub(super) fn of(
         [higher, lower]: [usize; 2],
         difference: &Difference,
-        schemes: &[Vec<Vec<f64>>],
+        spreads: &[f64],
         (error, by_others): (f64, bool),
     ) -> Self {
         let Some(p) = difference.p() else {
             return Self::FewSeeds;
         };
-        let spread = |scheme: &usize| spread(&schemes[*scheme]);
-        let widest = |schemes: &[usize]| {
-            let widest = schemes
-                .iter()
-                .max_by(|a, b| spread(a).total_cmp(&spread(b)));
-            widest.copied()
-        };
         let pair_of = [higher, lower];
-        let others: Vec<usize> = (0..schemes.len())
-            .filter(|of| !pair_of.contains(of))
-            .collect();
-        match widest(&others) {
+        let others = (0..spreads.len()).filter(|of| !pair_of.contains(of));
+        let by_spread = |a: &usize, b: &usize| spreads[*a].total_cmp(&spreads[*b]);
+        match others.max_by(by_spread) {
             _ if p < error => Self::ManyPairs,
             Some(other) if by_others => Self::Others(other),
             _ if !difference.own_varies() => Self::Alike,
-            _ => Self::Spread(widest(&pair_of).unwrap_or(higher)),
+            _ => Self::Spread(pair_of.into_iter().max_by(by_spread).unwrap_or(higher)),
         }
     }
+}
+
+/// How much the mean of each scheme varies, of `scores[task][seed]` of each.
+pub(super) fn spreads(schemes: &[Vec<Vec<f64>>]) -> Vec<f64> {
+    schemes.iter().map(|scores| spread(scores)).collect()
 }
 
 /// How much the mean over tasks of a scheme varies: the larger of its two variances, by seed and by task.

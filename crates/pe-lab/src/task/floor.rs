@@ -25,7 +25,7 @@ pub fn most_frequent_share<T: Ord>(answers: impl Iterator<Item = T>) -> f64 {
 }
 
 /// `P(k successes in t trials)` for every `t ≤ n`, as `table[t][k]`.
-fn binomial(n: usize, p: f64) -> Vec<Vec<f64>> {
+pub fn binomial(n: usize, p: f64) -> Vec<Vec<f64>> {
     let mut table = vec![vec![1.0]];
     for t in 1..=n {
         let before = &table[t - 1];

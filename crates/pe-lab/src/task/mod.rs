@@ -75,7 +75,7 @@ pub use passkey::Passkey;
 pub use posmod4::PosMod4;
 pub use prev_occurrence::PrevOccurrence;
 pub use reverse::Reverse;
-pub use sample::{Answer, Forecast, Readout, Sample, TestRows};
+pub use sample::{Answer, Forecast, Readout, Sample, TestRows, hash as hash_of_input};
 pub use selective_copy::SelectiveCopy;
 pub use shift3::Shift3;
 pub use sort50::Sort50;

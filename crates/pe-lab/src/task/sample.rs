@@ -98,7 +98,7 @@ pub fn units(samples: &[Sample]) -> Vec<usize> {
 }
 
 /// The FNV-1a hash of the input of an example, and of its times.
-pub(super) fn hash(sample: &Sample) -> u64 {
+pub fn hash(sample: &Sample) -> u64 {
     let of = |hash: u64, value: u64| (hash ^ value).wrapping_mul(0x0000_0100_0000_01b3);
     let start = 0xcbf2_9ce4_8422_2325;
     let times = sample.times.iter().flatten();

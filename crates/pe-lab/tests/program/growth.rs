@@ -85,6 +85,37 @@ fn seeds_schemes_and_tasks_are_added_and_nothing_is_trained_twice() {
 }
 
 #[test]
+fn what_does_not_fit_is_refused_before_anything_changes() {
+    let (folder, out) = temporary("study");
+    good("--tasks majority --schemes none --seeds 1, --steps 2", &out);
+    let spec = || fs::read_to_string(out.join("study.json")).unwrap();
+    let before = spec();
+    for (flags, said) in [
+        ("--tasks reverse --causal --schemes fox --steps 2", "fox"),
+        (
+            "--schemes rotary(base=1e300)",
+            "file systems take up to 255",
+        ),
+    ] {
+        failed(ended(&mut small(flags, &out)), 2).says(said);
+        assert_eq!(spec(), before);
+    }
+    // A budget leaves seeds and steps as they are, and takes the rest of a file.
+    let file = folder.path().join("more.toml");
+    fs::write(
+        &file,
+        "schemes = ['learned']\ntasks = ['majority']\nseeds = 3\n",
+    )
+    .unwrap();
+    let flags = format!("--study {} --budget 1h", file.display());
+    good(&flags, &out);
+    assert_eq!(
+        names(&out.join("trials")),
+        ["majority-learned-1", "majority-none-1"]
+    );
+}
+
+#[test]
 fn looks_that_were_planned_are_not_dropped() {
     let (_folder, out) = temporary("study");
     let with = |more: &str| format!("--tasks digits --schemes none,learned --steps 2 {more}");

@@ -62,6 +62,19 @@ fn two_studies_stand_beside_each_other_in_a_folder_of_their_own() {
     for name in ["report.html", "report.md", "table.tex", "summary.json"] {
         assert!(folder.path().join("both").join(name).is_file(), "{name}");
     }
+    // What only the report of both has is no part of that of one.
+    well(run_in(folder.path(), "report short --out both"));
+    for (name, is_there) in [
+        ("report.html", true),
+        ("winner.json", true),
+        ("table.tex", false),
+    ] {
+        assert_eq!(
+            folder.path().join("both").join(name).is_file(),
+            is_there,
+            "{name}"
+        );
+    }
     for [arguments, said] in rows(
         "
         report short long                    | name it with --out
@@ -170,6 +183,37 @@ fn scores_of_another_program_are_judged() {
     }
     // Nobody knows how these were made.
     assert!(!folder.path().join("page/paper/methods.md").exists());
+    // The table may be read by its owner alone, and so may what is made of it.
+    let mode = |name: &str| {
+        fs::metadata(folder.path().join(name))
+            .unwrap()
+            .permissions()
+    };
+    let mut private = mode("r.csv");
+    std::os::unix::fs::PermissionsExt::set_mode(&mut private, 0o600);
+    fs::set_permissions(folder.path().join("r.csv"), private).unwrap();
+    well(run_in(folder.path(), "judge r.csv --out private"));
+    let readable = std::os::unix::fs::PermissionsExt::mode(&mode("private/summary.json")) & 0o077;
+    assert_eq!(readable, 0);
+    // Scores below 0, of two parts whose lengths are not known.
+    let rows = (1..=5).flat_map(|seed| {
+        ["inside", "beyond"].map(|part| {
+            format!(
+                "rope,{seed},sorting,{},{part}\nnope,{seed},sorting,0.3,{part}\n",
+                -0.5 - f64::from(seed) / 100.0
+            )
+        })
+    });
+    let rows: String = rows.collect();
+    fs::write(
+        folder.path().join("parts.csv"),
+        format!("scheme,seed,task,score,part\n{rows}"),
+    )
+    .unwrap();
+    well(run_in(folder.path(), "judge parts.csv --out parts"));
+    assert!(!folder.path().join("parts/chart-sorting.svg").exists());
+    let bars = fs::read_to_string(folder.path().join("parts/bars-sorting.svg")).unwrap();
+    assert!(bars.lines().any(|line| line == "−0.5"), "{bars}");
     write("bad.csv", "rope,1,sorting,91\n".into());
     let (code, stdout, stderr) = run_in(folder.path(), "judge bad.csv");
     assert_eq!((code, stdout.as_str()), (2, ""), "{stderr}");

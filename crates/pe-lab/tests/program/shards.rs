@@ -72,6 +72,11 @@ fn parts_merge_to_the_study_of_one_machine() {
     fs::write(parts[0].join(&result), bytes).unwrap();
     well(merge(&[&parts[0], &late], &late));
     assert!(!late.join(&reason).exists());
+    // Added to a smaller study, which the verdict is to say.
+    run(compare(&plan, &at("small")).args(["--seeds", "1"]));
+    well(merge(&[&parts[0], &parts[1], &parts[2]], &at("small")));
+    let grown = &common::json(&at("small").join("study.json"))["grown"];
+    assert_eq!(grown[0]["seeds"], 1, "{grown}");
     // The whole study and a part of it agree.
     well(merge(&[&at("whole"), &parts[0]], &at("both")));
 }

@@ -72,7 +72,10 @@ fn a_stopped_training_says_how_to_go_on_and_goes_on() {
             assert!(is_from("50") || is_from("100"), "{stderr}");
         } else {
             assert_eq!(output.status.code(), Some(1), "{stderr}");
-            let how = format!("`pe-lab train --resume --out {}` goes on", out.display());
+            let how = format!(
+                "is kept; to go on from it: `pe-lab train --resume --out {}`",
+                out.display()
+            );
             stderr.says(&how);
         }
     }

@@ -126,6 +126,19 @@ fn every_scheme_is_tuned_with_the_same_rates_and_the_report_says_so() {
 }
 
 #[test]
+fn a_scheme_that_no_rate_trains_fails_alone() {
+    let (_folder, out) = temporary("study");
+    let flags = "--schemes none,learned(init=1e38) --tasks majority --seeds 1, --steps 4 --tune 2";
+    let (code, _, stderr) = asked(flags, &out);
+    assert_eq!(code, 1, "{stderr}");
+    let results = crate::common::results(&out);
+    let ended = results
+        .iter()
+        .map(|result| result["outcome"]["finished"].is_object());
+    assert_eq!(ended.filter(|finished| *finished).count(), 1, "{stderr}");
+}
+
+#[test]
 fn a_budget_chooses_or_is_refused() {
     let (folder, out) = temporary("study");
     let asked = |budget: &str| {

@@ -1,11 +1,13 @@
 //! Files that are read as their models were trained, where transformers 5.23.0 ignores a field or has another default.
 
 use alloc::format;
+use alloc::vec::Vec;
 
 use pe_burn::RopeScaling;
 use serde_json::{Value, json};
 
 use super::{assert_says, model, rotary, with};
+use crate::AttentionSpan;
 
 /// The published files have one factor of queries and keys for both lists.
 #[test]
@@ -44,6 +46,104 @@ fn minimax_rotates_as_many_columns_as_its_file_says() {
     // Its code has no share by this name.
     let share = json!({"head_dim": 128, "partial_rotary_factor": 0.5});
     assert_eq!(of(share), None);
+}
+
+/// Which of eight layers have full attention.
+fn full(file: Value) -> Vec<bool> {
+    let layers = model(with(
+        json!({"num_hidden_layers": 8, "head_dim": 128}),
+        &file,
+    ))
+    .layers();
+    let full = layers.unwrap().into_iter().map(|layer| {
+        assert_eq!(layer.rotary.is_some(), layer.span == AttentionSpan::Full);
+        layer.span == AttentionSpan::Full
+    });
+    full.collect()
+}
+
+/// The lists of MiniMax-Text-01, of the first files of MiniMax-M2, and of transformers.
+#[test]
+fn layers_of_minimax_have_the_attention_of_their_list() {
+    let listed = |list: [u8; 8]| full(json!({"model_type": "minimax", "attn_type_list": list}));
+    let every_eighth = [false, false, false, false, false, false, false, true];
+    assert_eq!(listed([0, 0, 0, 0, 0, 0, 0, 1]), every_eighth);
+    assert_eq!(listed([1; 8]), [true; 8]);
+    let every_second = [true, false, true, false, true, false, true, false];
+    assert_eq!(full(json!({"model_type": "minimax"})), every_second);
+    let text_01 = json!({"model_type": "minimax_text_01", "num_hidden_layers": 8,
+        "attn_type_list": [0, 0, 0, 0, 0, 0, 0, 1]});
+    let like = model(text_01).like("minimax").unwrap();
+    assert_eq!(like.layers().unwrap()[6].span, AttentionSpan::None);
+    let short = json!({"model_type": "minimax", "num_hidden_layers": 8, "attn_type_list": [1, 0]});
+    assert_says(
+        model(short).layers(),
+        "`attn_type_list` has 2 entries for 8 layers",
+    );
+}
+
+/// Files whose type is that of other models.
+#[test]
+fn files_of_other_models_of_a_type_are_refused() {
+    let ling = |class: &str| {
+        model(
+            json!({"model_type": "bailing_hybrid", "num_hidden_layers": 8, "layer_group_size": 8,
+            "architectures": [class]}),
+        )
+        .layers()
+    };
+    assert_says(
+        ling("BailingMoeV2_5ForCausalLM"),
+        "BailingMoeV2_5ForCausalLM, a class of bailing_hybrid, is not read",
+    );
+    assert_eq!(ling("BailingMoeV3ForCausalLM").unwrap().len(), 8);
+    let zaya = json!({"model_type": "zaya", "rope_scaling": false, "zaya_layers": ["a", 16]});
+    assert_says(model(zaya).layers(), "`zaya_layers` of zaya is not read");
+    let mosaic = json!({"model_type": "bert", "alibi_starting_size": 512, "position_embedding_type": "absolute"});
+    assert_says(model(mosaic).schemes(), "`alibi_starting_size` is not read");
+}
+
+/// Olmo-Hybrid-7B has no base.
+#[test]
+fn olmo_hybrid_without_a_base_does_not_rotate() {
+    let rotating = |fields: Value| {
+        let file = with(
+            json!({"model_type": "olmo_hybrid", "num_hidden_layers": 8}),
+            &fields,
+        );
+        let layers = model(file).layers().unwrap().into_iter().enumerate();
+        let rotating = layers.filter(|(_, layer)| layer.rotary.is_some());
+        rotating.map(|(i, _)| i).collect::<Vec<_>>()
+    };
+    let none: [usize; 0] = [];
+    assert_eq!(
+        rotating(json!({"rope_parameters": {"rope_theta": null}})),
+        none
+    );
+    assert_eq!(rotating(json!({"rope_theta": null})), none);
+    assert_eq!(
+        rotating(json!({"rope_parameters": {"rope_theta": 5e5}, "rope_theta": null})),
+        [3, 7]
+    );
+    assert_eq!(rotating(json!({})), [3, 7]);
+}
+
+/// adept/fuyu-8b, whose fields of text are beside the others.
+#[test]
+fn a_flat_file_of_fuyu_is_read_as_persimmon() {
+    let file = json!({"model_type": "fuyu", "hidden_size": 4096, "num_attention_heads": 64,
+        "num_hidden_layers": 2, "partial_rotary_factor": 0.5, "rope_scaling": null, "rope_theta": 25000.0});
+    let model = model(file);
+    assert_eq!(model.model_type().unwrap(), "persimmon");
+    let rotary = model.rotary().unwrap();
+    assert_eq!((rotary.base, rotary.rotary_dim), (25e3, Some(32)));
+}
+
+/// As in Python, where it counts as none.
+#[test]
+fn a_scaling_of_false_is_none() {
+    let rotary = rotary("llama", json!({"rope_scaling": false, "rope_theta": 5e5})).unwrap();
+    assert_eq!((rotary.base, rotary.scaling), (5e5, None));
 }
 
 /// The fields of nomic-embed-text-v2-moe.

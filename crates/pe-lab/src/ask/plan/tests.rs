@@ -244,3 +244,29 @@ fn causal_and_an_objective_that_exclude_each_other_are_refused() {
     assert_eq!(of("answer", true).unwrap(), Some(Objective::Answer));
     assert_eq!(of("class", false).unwrap(), Some(Objective::Class));
 }
+
+#[test]
+fn one_setting_of_how_a_file_is_read_leaves_the_others() {
+    let of =
+        |reading: &str| Plan::parse(&format!("data = \"a.csv\"\n[reading]\n{reading}")).unwrap();
+    let below = of("group = 'patient'\ntokens = 'characters'\ndelimiter = ';'\nmax_len = 4");
+    let over = Plan {
+        reading: of("max_len = 9").reading,
+        ..Plan::default()
+    };
+    let both = of("group = 'patient'\ntokens = 'characters'\ndelimiter = ';'\nmax_len = 9");
+    assert_eq!(below.clone().overridden_by(over).reading, both.reading);
+    // Other data are read in their own way.
+    let other = of("max_len = 9");
+    assert_eq!(below.overridden_by(other.clone()).reading, other.reading);
+}
+
+#[test]
+fn a_decoder_predicts_no_class() {
+    for objective in ["class", "number"] {
+        let text =
+            format!("data = \"a.csv\"\ncausal = true\n[reading]\nobjective = \"{objective}\"");
+        let error = StudySpec::of(Plan::parse(&text).unwrap()).unwrap_err();
+        error.says("leave out one of --causal and --objective");
+    }
+}

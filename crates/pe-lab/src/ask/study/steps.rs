@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ask::plan::Steps;
+use crate::ask::plan::{Plan, Steps};
 use crate::ask::steps::{MAX_STEPS, StepCount, steps_id, steps_in_words};
 use crate::ask::tasks::Tasks;
 use crate::error::LabError;
+use crate::task::plain_name;
 
 /// A task, and for how many steps to train on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +18,21 @@ pub struct TaskSteps {
     /// The steps of the first training of trials that go on until they have converged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub auto_from: Option<usize>,
+}
+
+impl Plan {
+    /// Whether it says for how many steps this task is trained.
+    pub fn says_steps_of(&self, task: &str) -> bool {
+        match &self.steps {
+            None => false,
+            Some(Steps::All(_)) => true,
+            // A decoder's task may be named without `(causal)`.
+            Some(Steps::ByTask(by_task)) => [Some(task), plain_name(task)]
+                .into_iter()
+                .flatten()
+                .any(|name| by_task.contains_key(name)),
+        }
+    }
 }
 
 impl TaskSteps {

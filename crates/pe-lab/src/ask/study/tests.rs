@@ -134,7 +134,7 @@ fn a_study_grows_by_what_is_added_and_keeps_what_was_there() {
         ..plan(&["none", "learned"], &["reverse"], &[1, 2])
     });
     let later = || of(plan(&["rotary", "none"], &["digits", "reverse"], &[2, 3]));
-    let grown = later().grown_from(&earlier, false);
+    let grown = later().grown_from(&earlier, |_| false);
     assert_eq!(grown.schemes, ["none", "learned", "rotary"]);
     assert_eq!(grown.seeds, [1, 2, 3]);
     let before = Grown {
@@ -144,7 +144,7 @@ fn a_study_grows_by_what_is_added_and_keeps_what_was_there() {
         steps: Vec::new(),
     };
     assert_eq!(grown.grown, std::slice::from_ref(&before));
-    let again = grown.clone().grown_from(&grown, false);
+    let again = grown.clone().grown_from(&grown, |_| false);
     assert_eq!(again.grown, std::slice::from_ref(&before));
     let steps = |spec: &StudySpec| -> Vec<(String, usize)> {
         let tasks = spec.tasks.iter();
@@ -153,7 +153,7 @@ fn a_study_grows_by_what_is_added_and_keeps_what_was_there() {
     let own = steps(&later());
     assert_eq!(steps(&grown), [("reverse".into(), 300), own[0].clone()]);
     // Steps that are asked for replace the earlier ones, which are recorded.
-    let other = later().grown_from(&earlier, true);
+    let other = later().grown_from(&earlier, |_| true);
     assert_eq!(steps(&other), [own[1].clone(), own[0].clone()]);
     let steps = earlier.tasks.clone();
     assert_eq!(other.grown, [Grown { steps, ..before }]);
@@ -197,12 +197,12 @@ fn tuned_rates_go_into_the_trials_and_stay_when_a_study_grows() {
     };
     assert_eq!(rates(&earlier), [7.5e-4, 7.5e-4]);
     let later = |steps| StudySpec::of(plan(&["none", "rotary"], steps)).unwrap().0;
-    let grown = later(300).grown_from(&earlier, true);
+    let grown = later(300).grown_from(&earlier, |_| true);
     assert_eq!(rates(&grown), [7.5e-4, 1.5e-3, 7.5e-4, 1.5e-3]);
     assert!(grown.obstacles(&earlier).is_empty());
     // A study in which no rate is chosen yet can take the place of one with chosen rates.
     assert!(later(300).obstacles(&grown).is_empty());
-    let other_steps = later(200).grown_from(&earlier, true);
+    let other_steps = later(200).grown_from(&earlier, |_| true);
     assert!(other_steps.tune.unwrap().chosen.is_empty());
     let untuned = StudySpec {
         tune: None,

@@ -1,5 +1,6 @@
 //! Images as a task: predict the class of an image from its patches.
 
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
 
 use pe_burn::Grid;
@@ -9,7 +10,7 @@ use super::super::quote::grouped;
 use super::pack::{Contents, Pack};
 use super::size::Size;
 use crate::task::floor::most_frequent_share;
-use crate::task::{Answer, Epochs, Input, Readout, Sample, Task, TestRows, steps};
+use crate::task::{Answer, Epochs, Input, Readout, Sample, Task, TestRows, hash_of_input, steps};
 
 /// Predict the class of an image, from the mean over all its patches.
 ///
@@ -72,6 +73,14 @@ impl Images {
     /// What a model reads of an image of the size of the training, with an answer to fill in.
     pub(super) fn sample_of(&self, pixels: &[u8]) -> Sample {
         self.sample(pixels, self.contents().sizes[0], 0)
+    }
+
+    /// What identifies the images to train on.
+    pub(in super::super) fn trained_inputs(&self) -> HashSet<u64> {
+        let images = 0..self.contents().train.len();
+        images
+            .map(|image| hash_of_input(&self.sample_of(self.pack.train(image))))
+            .collect()
     }
 
     fn contents(&self) -> &Contents {

@@ -116,7 +116,7 @@ pub(super) fn read(text: &str, reading: &Reading, form: Form) -> Result<(Table, 
         named = Some(all.collect());
     }
     let is_forecast = !rows.columns[target].is_classes();
-    let read = columns_read(&rows.names, target, named, &time, is_forecast)?;
+    let read = columns_read(&rows, target, named, &time, is_forecast)?;
     if !is_forecast && rows.columns[target].has_numbers() {
         how.notes.push(format!(
             "{} holds fewer numbers than words, such as {}, so each of its different cells is a class",
@@ -155,12 +155,13 @@ pub(super) fn read_like(rows: &Sheet<'_>, like: &Table) -> Result<Table, Problem
 /// The columns that are read: those that are named, or all but the target of classes and the times. The target of a forecast
 /// comes first.
 fn columns_read(
-    names: &[String],
+    rows: &Sheet<'_>,
     target: usize,
     named: Option<Vec<usize>>,
     time: &Option<Time>,
     is_forecast: bool,
 ) -> Result<Vec<usize>, Problem> {
+    let names = &rows.names;
     let mut read: Vec<usize> = named.unwrap_or_else(|| {
         let others = (0..names.len()).filter(|column| *column != target && !has(time, *column));
         others.collect()
@@ -183,8 +184,10 @@ fn columns_read(
     }
     if read.is_empty() {
         return Err(Problem::Reading(format!(
-            "there is no column beside {}, whose classes are to be predicted",
-            column_called(&names[target])
+            "there is no column beside {}, whose classes are to be predicted; it is read as classes, since {} is no number: numbers have no \
+             unit, and no separators of thousands",
+            column_called(&names[target]),
+            rows.columns[target].word().unwrap_or_default()
         )));
     }
     if read.len() > MAX_COLUMNS {

@@ -309,6 +309,25 @@ fn a_table_of_times_without_labels_is_told_how_series_are_read() {
 }
 
 #[test]
+fn a_column_that_may_be_the_time_is_asked_about() {
+    // A day is missing, and the steps are not equal.
+    let days: Vec<String> = (0..301)
+        .filter(|day| *day != 150)
+        .map(|day| day.to_string())
+        .collect();
+    let data = testing::read("a.csv", at(&days), "target = 'y'").unwrap();
+    data.says("no times: `t` does not rise by equal steps … say so with --time t");
+    let timed = testing::read("a.csv", at(&days), "target = 'y'; time = 't'").unwrap();
+    assert!(!timed.text().contains("no times"));
+    // Numbers with separators of thousands are no numbers.
+    let prices: String = (0..300)
+        .map(|row| format!("{row};1,{:03}.5\n", row % 999))
+        .collect();
+    let wrong = testing::read("a.csv", format!("t;y\n{prices}"), "target = 'y'").unwrap_err();
+    wrong.says("is read as classes, since `1,000.5` in line 2 is no number");
+}
+
+#[test]
 fn files_that_are_no_text_are_told_what_they_are() {
     let excel = "is a spreadsheet of Excel";
     let (parquet, arrow) = match cfg!(feature = "parquet") {

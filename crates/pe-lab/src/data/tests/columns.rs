@@ -147,6 +147,13 @@ fn other_keys_of_json_are_understood_or_named() {
     );
     refused("a.jsonl", lines("stars", "text", words))
         .says("no key is called `label` … `id`, `stars` … --label KEY");
+    let prompts: String = (0..40)
+        .map(|i| format!("{{\"prompt\": \"a {i}\", \"answer\": \"b\"}}\n"))
+        .collect();
+    refused("a.jsonl", &prompts).says("prompts with answers to be written take --causal");
+    refused("a.csv", "prompt,answer\na b,c\n")
+        .says("prompts with answers to be written take --causal");
+    refused("a.jsonl", format!("[\n{prompts}]")).says("holds a list, and is read as lines … jq -c");
     for sequence in [list, words] {
         let text = lines("stars", "review", sequence);
         read("a.jsonl", text, "label = 'stars'; text = 'review'").unwrap();

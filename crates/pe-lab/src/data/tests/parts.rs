@@ -34,11 +34,18 @@ fn tokens_that_training_never_sees_and_rows_of_one_token_are_refused_with_the_re
     let numbers = format!("a,b,c,label\n{}", numbers.collect::<String>());
     refused_as("a.csv", &numbers, "tokens = 'cells'").says(
         "100 % of the tokens of the test do not occur in training, such as `0. … \
-         read numbers with --tokens numbers, smaller tokens with --tokens words or characters, or leave",
+         read numbers with --tokens numbers, read smaller tokens with --tokens words or characters, or leave",
     );
     // A setting that is there already is not advised.
     refused_as("a.csv", &numbers, "tokens = 'words'")
-        .says("--tokens numbers, smaller tokens with --tokens characters, or leave");
+        .says("--tokens numbers, read smaller tokens with --tokens characters, or leave");
+    let thousands = numbers.replace("0.", "1.234,");
+    refused_as(
+        "a.csv",
+        thousands.replace(',', ";").replace("1.234;", "1.234,"),
+        "tokens = 'words'",
+    )
+    .says("write numbers without separators of thousands, read smaller tokens");
     let characters = "tokens = 'characters'";
     read("a.csv", &numbers, characters).unwrap();
     let genes = (0..60).map(|i| {

@@ -1,7 +1,7 @@
 //! The scores of a task at the training lengths: a bar for each scheme, a marker for each seed.
 
 use super::panel::{Figure, Rows, WIDTH, floor_key, of_floor, stem};
-use super::series::{Series, bounds, scale, series};
+use super::series::{Series, bounds, rows, scale};
 use crate::draw::{Axis, Chart, Stroke, Words, band, line};
 use crate::error::LabError;
 use crate::report::comparison::Part;
@@ -26,7 +26,7 @@ pub fn draw(data: &Data<'_>, task: &TaskSummary) -> Result<Option<Figure>, LabEr
     // A task that is tested only beyond the training lengths has its bars there.
     let part = usize::from(task.lengths[0].is_empty());
     // One number per run, that of the tables: the mean over the sequences of all lengths.
-    let all = series(data, task, bounds(&task.measure), |measures| {
+    let all = rows(data, task, bounds(&task.measure), |measures| {
         let mean = measures.mean_of(|of| of.inside == (part == 0), |of| of.score.value());
         mean.map(|mean| (0, mean)).into_iter().collect()
     });

@@ -37,7 +37,7 @@ pub fn of_task(data: &Data<'_>, task: &TaskSummary) -> Result<TaskFigures, LabEr
     }
     scores.extend(bars::draw(data, task)?);
     if task.language.is_none() {
-        if !task.has_one_length() {
+        if task.has_lengths() && !task.has_one_length() {
             scores.extend(length::draw(data, task)?);
         }
         scores.extend(forecast::draw(data, task)?);

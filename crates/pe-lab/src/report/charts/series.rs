@@ -10,7 +10,7 @@ use crate::run::Measures;
 use crate::stats::{Bounds, Interval, intervals, mean};
 use crate::task::Measure;
 
-/// With more schemes than this no bands are drawn: they would hide each other and the lines.
+/// With more schemes than this no bands are drawn behind lines: they would hide each other and the lines.
 const MOST_BANDS: usize = 6;
 
 pub struct Series {
@@ -20,7 +20,7 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
     /// The means over seeds.
     pub mean: Vec<(f64, f64)>,
-    /// The intervals over seeds, if there are two seeds or more and few schemes.
+    /// The intervals over seeds, if there are two seeds or more.
     pub band: Vec<(f64, Interval)>,
 }
 
@@ -32,15 +32,44 @@ pub fn series(
     bounds: Bounds,
     curve: impl Fn(&Measures) -> Vec<(usize, f64)>,
 ) -> Vec<Series> {
+    few_bands(rows(data, task, bounds, curve))
+}
+
+/// [`series`] for rows below each other, whose intervals do not hide each other.
+pub fn rows(
+    data: &Data<'_>,
+    task: &TaskSummary,
+    bounds: Bounds,
+    curve: impl Fn(&Measures) -> Vec<(usize, f64)>,
+) -> Vec<Series> {
     let schemes = data.origin.schemes().iter();
     let own: Vec<(String, String)> = schemes.map(|of| (of.clone(), of.clone())).collect();
-    lines(data, task, bounds, &own, |_, _, measures| curve(measures))
+    measured(data, task, bounds, &own, |_, _, measures| curve(measures))
+}
+
+/// Leaves out the bands of many schemes.
+fn few_bands(mut all: Vec<Series>) -> Vec<Series> {
+    if all.len() > MOST_BANDS {
+        all.iter_mut().for_each(|series| series.band.clear());
+    }
+    all
 }
 
 /// [`series`] for lines that are not only the schemes: each line has a name of its own, and the scheme whose runs it
 /// shows. `curve` gets both. A name that begins with that of its scheme, as `rotary + yarn`, is drawn as the rest,
 /// `+ yarn`, which looks the same for every scheme.
 pub fn lines(
+    data: &Data<'_>,
+    task: &TaskSummary,
+    bounds: Bounds,
+    of: &[(String, String)],
+    curve: impl Fn(&str, &str, &Measures) -> Vec<(usize, f64)>,
+) -> Vec<Series> {
+    few_bands(measured(data, task, bounds, of, curve))
+}
+
+/// What [`lines`] and [`rows`] draw.
+fn measured(
     data: &Data<'_>,
     task: &TaskSummary,
     bounds: Bounds,
@@ -86,10 +115,25 @@ pub fn lines(
         }
     });
     let mut all: Vec<Series> = all.filter(|series| !series.mean.is_empty()).collect();
-    if all.len() > MOST_BANDS {
-        all.iter_mut().for_each(|series| series.band.clear());
+    if let Bounds::UpTo(_) = bounds {
+        crop_below_runs(&mut all);
     }
     all
+}
+
+/// Ends intervals at the lowest run: those of scores without a lower bound may reach far below.
+fn crop_below_runs(all: &mut [Series]) {
+    let lowest = lowest(all);
+    for (_, interval) in all.iter_mut().flat_map(|series| &mut series.band) {
+        interval.low = interval.low.max(lowest);
+        interval.high = interval.high.max(lowest);
+    }
+}
+
+/// The lowest score of a run, or 0 if that is lower.
+fn lowest(all: &[Series]) -> f64 {
+    let points = all.iter().flat_map(|series| &series.points);
+    points.map(|at| at.1).fold(0.0, f64::min)
 }
 
 /// The intervals of every line. Intervals at one place share the dispersion of the runs of all lines there.
@@ -119,12 +163,13 @@ pub fn legend(all: &[Series]) -> Vec<(Key, String)> {
 /// The values that a score can have.
 pub fn bounds(measure: &Measure) -> Bounds {
     match measure {
-        Measure::Accuracy | Measure::ExactMatch | Measure::Given => Bounds::SHARE,
+        Measure::Accuracy | Measure::ExactMatch => Bounds::SHARE,
+        Measure::Given => Bounds::UpTo(1.0),
         Measure::Bits { .. } | Measure::Error { .. } => Bounds::LOSS,
     }
 }
 
-/// An axis from 0 to the largest score and a share `beyond` of it: to 1 for an accuracy, and to the largest
+/// An axis from 0, or the lowest score, to the largest score and a share `beyond` of it: to 1 for an accuracy, and to the largest
 /// value or floor that is drawn for a loss. `tested` says in words where the scores are from.
 pub fn scale(task: &TaskSummary, tested: &str, all: &[Series], beyond: f64) -> Axis {
     let most = match &task.measure {
@@ -146,7 +191,7 @@ pub fn scale(task: &TaskSummary, tested: &str, all: &[Series], beyond: f64) -> A
         (Measure::Given, _) => format!("score {tested} (higher is better)"),
         (measure, _) => format!("{} {tested} (lower is better)", measure.name()),
     };
-    Axis::round(&name, 0.0..most * (1.0 + beyond), 6)
+    Axis::round(&name, lowest(all)..most * (1.0 + beyond), 6)
 }
 
 impl Series {

@@ -71,6 +71,16 @@ fn costs_have_a_table_and_charts_unless_the_machine_was_busy() {
     let (words, _) = page_of(&costs(0.7));
     assert!(!words.contains(title) && !words.contains("rotary 22"));
     assert!(words.contains("Not shown: other programs kept up to 0.7 processor cores busy"));
+    // A scheme that was not measured, on a system that does not tell what else ran.
+    let mut some = costs(0.0);
+    some.schemes.retain(|of| of.scheme != "rotary");
+    let all = some.schemes.iter_mut().flat_map(|of| &mut of.at);
+    all.for_each(|cost| cost.others = None);
+    page_of(&some).0.says_all(&[
+        "is on the front; for each other scheme that was measured",
+        "The cost of rotary was not measured",
+        "where it is not known whether other programs ran",
+    ]);
 }
 
 /// Whatever else the page holds, a browser runs its own script and style and loads nothing.

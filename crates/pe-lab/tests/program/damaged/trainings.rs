@@ -94,6 +94,8 @@ fn the_weights_of_a_winner_are_those_that_were_trained() {
     // Without its result the trial is run again, as the message says.
     fs::write(&file, &kept[..kept.len() / 2]).unwrap();
     fs::remove_file(trial.join("result.json")).unwrap();
+    failed(predict(), 1)
+        .says("a model of data-none-1 that the study no longer has … pe-lab compare --out");
     succeeds(rows::of_data(&rows, &out).arg("--quiet"));
     assert_eq!((predict().0, merged().0, report(&out).0), (0, 0, 0));
     // Without the weights the winner still names them, so that no others can take their place.

@@ -101,6 +101,38 @@ fn a_study_is_shown_as_it_is_and_left_as_it_is() {
 }
 
 #[test]
+fn a_decided_study_waits_for_no_seeds() {
+    let (_folder, out) = temporary("study");
+    let flags =
+        "--quiet --schemes none,learned --tasks reverse --seeds 4 --until decided --steps 3";
+    succeeds(&mut small(flags, &out));
+    // As if it had been decided after the first look.
+    for seed in [4] {
+        for scheme in ["none", "learned"] {
+            fs::remove_dir_all(out.join(format!("trials/reverse-{scheme}-{seed}"))).unwrap();
+        }
+    }
+    let file = out.join("summary.json");
+    let mut summary = json(&file);
+    summary["seeds"] = serde_json::json!([1, 2, 3]);
+    for decided in [false, true] {
+        for headline in summary["headlines"].as_array_mut().unwrap() {
+            headline["decided"] = decided.into();
+        }
+        fs::write(&file, summary.to_string()).unwrap();
+        serving(Some(&out), |port| {
+            let said = get(port, "/api/study").json();
+            let planned = if decided { 6 } else { 8 };
+            assert_eq!(
+                (&said["planned"], &said["done"]),
+                (&planned.into(), &6.into())
+            );
+            assert_eq!(said["seconds_left"] == 0.0, decided, "{said}");
+        });
+    }
+}
+
+#[test]
 fn the_curve_of_a_training_is_shown_while_it_runs() {
     let (_folder, out) = temporary("study");
     let flags = "--quiet --schemes none --tasks reverse --seeds 1 --steps 400";

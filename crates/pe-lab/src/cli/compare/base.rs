@@ -1,0 +1,43 @@
+//! The plan that the flags of `compare` change.
+
+use super::CompareArgs;
+use crate::ask::{Plan, StudySpec};
+use crate::error::LabError;
+use crate::folder::{StudyFolder, is_there, read_sealed};
+
+impl CompareArgs {
+    /// The plan of the file, the preset or the folder, and whether it is a preset's.
+    pub(super) fn base(&self) -> Result<(Plan, bool), LabError> {
+        let folder = StudyFolder::at(&self.out);
+        // This also holds where `--data` names the study's data again.
+        let there = match is_there(&folder.spec())? {
+            true => Some(plan_in(&folder)?),
+            false => None,
+        };
+        let (plan, is_preset) = match (&self.study, &self.preset, &there) {
+            (Some(file), ..) => (Plan::read(file)?, false),
+            (None, Some(name), _) => (Plan::preset(name)?, true),
+            (None, None, Some(there)) => (there.clone(), false),
+            (None, None, None) if self.data.is_some() => (Plan::preset("standard")?, true),
+            (None, None, None) => (Plan::preset("quick")?, true),
+        };
+        Ok(match there {
+            // A folder with a study keeps its own seeds and steps, so a budget chooses nothing there.
+            Some(Plan { seeds, steps, .. }) if self.budget.is_some() => {
+                let kept = Plan {
+                    seeds,
+                    steps,
+                    ..plan
+                };
+                (kept, false)
+            }
+            _ => (plan, is_preset),
+        })
+    }
+}
+
+/// The plan of the study in a folder.
+fn plan_in(folder: &StudyFolder) -> Result<Plan, LabError> {
+    let there: StudySpec = read_sealed(&folder.spec())?;
+    Ok(there.plan().inside(folder.path()))
+}
