@@ -159,8 +159,19 @@ impl StudySpec {
         }
         self.trials(tasks)?.iter().try_for_each(|trial| {
             trial.scheme.kinds_of_layers(self.model.layers)?;
-            self.check_name(trial)
+            Ok(())
         })
+    }
+
+    /// Checks that file systems take the names of all trials.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::Usage`] with the trial, the length of its name and the bound.
+    pub fn check_names(&self, tasks: &Tasks) -> Result<(), LabError> {
+        self.trials(tasks)?
+            .iter()
+            .try_for_each(|trial| self.check_name(trial))
     }
 
     /// Checks that every scheme fits every task, as those of a plan do: a study that grows joins two plans.

@@ -42,7 +42,7 @@ pub struct ChosenRate {
     pub task: String,
     /// The scheme's name.
     pub scheme: String,
-    /// The rate with the lowest held-out loss.
+    /// The rate with the lowest held-out loss; where no training has one, the lowest rate.
     pub rate: f64,
     /// The held-out loss of each of the first rates; `None` where the training failed.
     pub losses: Vec<Option<f64>>,

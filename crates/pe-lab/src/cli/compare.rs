@@ -200,14 +200,15 @@ impl CompareArgs {
     fn study(&self) -> Result<Study, LabError> {
         let plan = self.plan()?;
         // The steps of a study in the folder stay unless others are asked for.
-        let of_file = self.study.as_ref().map(|_| plan.clone());
-        let of_file = |task: &str| {
-            of_file
-                .as_ref()
-                .is_some_and(|plan| plan.says_steps_of(task))
-        };
-        let steps_asked = |task: &str| self.steps.is_some() || of_file(task);
+        let of_file = plan.steps.clone().filter(|_| self.study.is_some());
         let (mut spec, tasks) = StudySpec::of(plan)?;
+        let names: Vec<String> = spec.tasks.iter().map(|task| task.name.clone()).collect();
+        let steps_asked = |task: &str| {
+            self.steps.is_some()
+                || of_file
+                    .as_ref()
+                    .is_some_and(|steps| steps.are_of(task, &names))
+        };
         let folder = StudyFolder::at(&self.out);
         if is_there(&folder.spec())? {
             let there: StudySpec = read_sealed(&folder.spec())?;
@@ -219,6 +220,7 @@ impl CompareArgs {
         if self.shard.is_some() {
             spec.check_parts()?;
         }
+        spec.check_names(&tasks)?;
         Study::new(spec, tasks, &self.out)
     }
 
@@ -244,6 +246,7 @@ impl CompareArgs {
             }
             (Some(jobs), _) if jobs > trials => (trials, "there are no more trials".to_string()),
             (Some(jobs), _) => (jobs, "as asked".to_string()),
+            (None, Kind::Cpu) if trials < cores => (trials, "there are no more trials".to_string()),
             (None, Kind::Cpu) => (cores.min(trials), format!("one for each of {cores} cores")),
             (None, Kind::Gpu) => (1, "a graphics card runs one at a time".to_string()),
         })

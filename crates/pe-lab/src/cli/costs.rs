@@ -35,18 +35,12 @@ impl CostsArgs {
 pub(super) fn measure(study: &Study, stop: &Stop, how: &Show) -> Result<(), LabError> {
     let program = std::env::current_exe().map_err(LabError::file("pe-lab".as_ref()))?;
     let costs = study.measure_costs(&program, stop, &how.progress())?;
-    let is_measured = |name: &&String| costs.schemes.iter().any(|of| of.scheme == **name);
-    let left_out: Vec<&String> = study
-        .spec()
-        .schemes
-        .iter()
-        .filter(|name| !is_measured(name))
-        .collect();
+    let left_out = costs.not_measured(study.spec().schemes.iter().map(String::as_str));
     if !left_out.is_empty() {
         tell(&format!(
             "not measured, since no trial of {} was begun with them: {}",
             costs.task,
-            left_out.into_iter().cloned().collect::<Vec<_>>().join(", ")
+            left_out.join(", ")
         ));
     }
     if let (false, Some(others)) = (costs.quiet(), costs.others()) {

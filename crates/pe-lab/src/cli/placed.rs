@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use crate::console::tell;
 use crate::error::LabError;
 use crate::folder::{
     Entry, StudyFolder, is_there, is_unfinished, make_folder, names, read_bounded, remove,
@@ -11,6 +12,9 @@ use crate::folder::{
 
 /// The file that lists what reports have written in a folder, a name on each line.
 const LIST: &str = ".pe-lab-report";
+
+/// How the names of files for a paper begin.
+const PAPER: &str = "paper/";
 
 /// Lets `report` write to a folder of the user's, and returns the paths of its files, the page first. The report is written
 /// to a temporary folder inside, and its files are then moved to their places.
@@ -65,11 +69,31 @@ fn place(files: &[Entry], from: &Entry, to: &StudyFolder) -> Result<Vec<Entry>, 
         Ok(to.entry(name))
     };
     let placed = names.iter().map(place).collect::<Result<_, LabError>>()?;
-    // What an earlier report has written and this one has not is about something else.
-    for old in own.difference(&new) {
-        remove(&to.entry(old))?;
+    // What an earlier report has written and this one has not is about something else. Files for a paper stay: they may have been edited.
+    let is_new = |old: &&&str| new.iter().any(|name| name.eq_ignore_ascii_case(old));
+    let (kept, old): (Vec<&str>, Vec<&str>) = own
+        .difference(&new)
+        .filter(|old| !is_new(old))
+        .partition(|old| old.starts_with(PAPER));
+    for name in old {
+        // The report is there, whether or not an older file can be removed.
+        if let Err(error) = remove(&to.entry(name)) {
+            tell(&format!(
+                "a file of an earlier report is still there: {error}"
+            ));
+        }
     }
-    let list_of_new: String = new.iter().map(|name| format!("{name}\n")).collect();
-    write_whole(&list, list_of_new.as_bytes())?;
+    if !kept.is_empty() {
+        tell(&format!(
+            "{} is of an earlier report; --paper writes it again",
+            to.paper().display()
+        ));
+    }
+    let list_of_all: String = new
+        .iter()
+        .chain(&kept)
+        .map(|name| format!("{name}\n"))
+        .collect();
+    write_whole(&list, list_of_all.as_bytes())?;
     Ok(placed)
 }

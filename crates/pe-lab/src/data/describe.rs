@@ -60,16 +60,12 @@ pub(super) fn check_unknown(data: &Rows, split: &Split, numbers: &[u32]) -> Resu
 
 /// What to try where tokens of this kind, such as the example, are too rare.
 fn other_tokens(kind: Option<TokenKind>, example: &str) -> String {
-    let is_of_number = |of: char| of.is_ascii_digit() || ".,+-".contains(of);
-    let has_digit = example.contains(|of: char| of.is_ascii_digit());
     let numbers = match kind {
         Some(TokenKind::Characters) => return String::new(),
         _ if finite(example).or(number(example, true)).is_some() => {
             "read numbers with --tokens numbers, "
         }
-        _ if has_digit && example.chars().all(is_of_number) => {
-            "write numbers without separators of thousands, "
-        }
+        _ if has_thousands(example) => "write numbers without separators of thousands, ",
         _ => "",
     };
     let smaller = match kind {
@@ -77,6 +73,20 @@ fn other_tokens(kind: Option<TokenKind>, example: &str) -> String {
         _ => "words or characters",
     };
     format!("{numbers}read smaller tokens with --tokens {smaller}, or ")
+}
+
+/// Whether a token is a number with separators of thousands: groups of three digits, and perhaps a part after them.
+fn has_thousands(token: &str) -> bool {
+    let groups: Vec<&str> = token
+        .trim_start_matches(['+', '-'])
+        .split(['.', ','])
+        .collect();
+    let is_digits = |group: &&str| !group.is_empty() && group.bytes().all(|of| of.is_ascii_digit());
+    let [first, middle @ .., _] = &groups[..] else {
+        return false;
+    };
+    let is_full = middle.iter().all(|group| group.len() == 3);
+    groups.iter().all(is_digits) && first.len() <= 3 && !middle.is_empty() && is_full
 }
 
 fn first_rows(data: &Rows) -> Vec<String> {

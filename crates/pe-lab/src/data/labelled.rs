@@ -115,9 +115,9 @@ impl Labelled {
         let mut description = describe(data, &split, &numbers, words, said, target.as_ref());
         description.extend(times.into_iter().flat_map(Times::describe));
         description.extend(suspect::names(data));
-        if measured.is_some() {
+        if let Some(measured) = &measured {
             let channels = data.channels.unwrap_or(1);
-            description.extend(suspect::far_off(data, channels, &split.train));
+            description.extend(suspect::far_off(data, measured, channels, &split.train));
         }
         let tested: Vec<usize> = tested(&split).copied().collect();
         let warning = Alike::of(data, &split.train, &tested).warning();
@@ -181,7 +181,7 @@ impl Labelled {
         let rows = self.train.iter().map(|row| {
             let sample = self.sample(*row);
             match self.causal() {
-                true => hash_of_input(&Sample::new(Prompted::of(&sample).prompt, Vec::new())),
+                true => Prompted::of(&sample).hash(),
                 false => hash_of_input(&sample),
             }
         });

@@ -232,13 +232,27 @@ fn is_zero(number: &usize) -> bool {
 }
 
 impl Reading {
-    /// These settings with those that `over` has.
+    /// These settings with those that `over` has. The columns that rows are made of take the place of each other, and so do the target
+    /// of one series and the id of several.
     pub fn overridden_by(&self, over: &Self) -> Self {
-        let table = |of: &Self| toml::Table::try_from(of).expect("settings are values of TOML");
-        let mut all = table(self);
-        all.extend(table(over));
-        all.try_into()
-            .expect("settings are read as they are written")
+        let fields = |of: &Self| match serde_json::to_value(of) {
+            Ok(serde_json::Value::Object(fields)) => fields,
+            other => panic!("settings are fields of JSON: {other:?}"),
+        };
+        let (mut all, over) = (fields(self), fields(over));
+        for (new, old) in [
+            ("text", "columns"),
+            ("columns", "text"),
+            ("id", "target"),
+            ("target", "id"),
+        ] {
+            if over.contains_key(new) {
+                all.remove(old);
+            }
+        }
+        all.extend(over);
+        let all = serde_json::from_value(serde_json::Value::Object(all));
+        all.expect("settings are read as they are written")
     }
 
     pub(super) fn is_next(&self) -> bool {

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::numbers::step;
+use super::measured::Measured;
 use super::quote::{grouped, shorten};
 use super::rows::{Rows, shown};
 
@@ -15,6 +15,8 @@ const REPEATS: usize = 10;
 
 /// A number this many times as far from the median as the quartiles are from each other is far off.
 const FAR: f64 = 100.0;
+/// The median and the quartiles are found among about so many numbers.
+const SAMPLE: usize = 100_000;
 
 /// A question about tokens that tell the label of a row by a name, as that of a patient with several rows does. Rows with groups are
 /// divided by these, so nothing is asked.
@@ -38,25 +40,30 @@ pub(super) fn names(data: &Rows) -> Option<String> {
 /// Whether the tokens at a place are many, repeat, and have one label each.
 fn is_name(data: &Rows, place: usize) -> bool {
     let mut labels: HashMap<u32, usize> = HashMap::new();
-    let is_told = data
-        .rows
-        .iter()
-        .all(|row| *labels.entry(row.tokens[place]).or_insert(row.label) == row.label);
+    for row in &data.rows {
+        let is_told = *labels.entry(row.tokens[place]).or_insert(row.label) == row.label;
+        if !is_told || 2 * labels.len() > data.rows.len() {
+            return false;
+        }
+    }
     let least = NAMES.max(2 * data.labels.len());
-    is_told && labels.len() >= least && data.rows.len() >= labels.len() + REPEATS.max(labels.len())
+    labels.len() >= least && data.rows.len() >= labels.len() + REPEATS.max(labels.len())
 }
 
 /// A question about the number that is farthest from the others of its channel among the rows to train on, if it is far off: all of them
 /// are scaled by one mean and one deviation, which such a number makes useless for the others.
-pub(super) fn far_off(data: &Rows, channels: usize, train: &[usize]) -> Option<String> {
-    let mut of_channel: Vec<Vec<f64>> = vec![Vec::new(); channels];
-    for token in train.iter().flat_map(|row| &data.rows[*row].tokens) {
-        let numbers = step(&data.words[*token as usize], channels).ok()?;
-        for (all, number) in of_channel.iter_mut().zip(numbers) {
-            all.extend(Some(number).filter(|number| !number.is_nan()));
-        }
-    }
-    let found = of_channel.iter_mut().filter_map(|all| farthest(all));
+pub(super) fn far_off(
+    data: &Rows,
+    measured: &Measured,
+    channels: usize,
+    train: &[usize],
+) -> Option<String> {
+    let numbers = |channel: usize| {
+        let tokens = train.iter().flat_map(|row| &data.rows[*row].tokens);
+        let numbers = tokens.map(move |token| measured.step(*token as usize)[channel]);
+        numbers.filter(|number| !number.is_nan())
+    };
+    let found = (0..channels).filter_map(|channel| farthest(|| numbers(channel)));
     let (number, times) = found.max_by(|a, b| a.1.total_cmp(&b.1))?;
     let all = match channels {
         1 => "all tokens share one mean and one deviation",
@@ -69,17 +76,18 @@ pub(super) fn far_off(data: &Rows, channels: usize, train: &[usize]) -> Option<S
     ))
 }
 
-/// The number that is farthest from the median, and how many times the distance between the quartiles that is, if it is far off.
-fn farthest(all: &mut [f64]) -> Option<(f64, f64)> {
-    all.sort_unstable_by(f64::total_cmp);
-    let at = |share: usize| all.get(all.len() * share / 4).copied();
+/// The number that is farthest from the median, and how many times the distance between the quartiles that is, if it is far off. Median
+/// and quartiles are those of every few numbers, so that many take no memory.
+fn farthest<I: Iterator<Item = f64>>(all: impl Fn() -> I) -> Option<(f64, f64)> {
+    let every = (all().count() / SAMPLE).max(1);
+    let mut some: Vec<f64> = all().step_by(every).collect();
+    some.sort_unstable_by(f64::total_cmp);
+    let at = |share: usize| some.get(some.len() * share / 4).copied();
     let (low, median, high) = (at(1)?, at(2)?, at(3)?);
     let distance = |number: &f64| (number - median).abs();
-    let number = [all.first()?, all.last()?]
-        .into_iter()
-        .max_by(|a, b| distance(a).total_cmp(&distance(b)))?;
-    let times = distance(number) / (high - low);
-    (high > low && times > FAR).then_some((*number, times))
+    let number = all().max_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+    let times = distance(&number) / (high - low);
+    (high > low && times > FAR).then_some((number, times))
 }
 
 #[cfg(test)]
@@ -115,13 +123,14 @@ mod tests {
 
     #[test]
     fn a_number_far_from_the_others_is_asked_about() {
-        let mut even: Vec<f64> = (0..100).map(f64::from).collect();
-        assert_eq!(farthest(&mut even), None);
-        let mut sentinel = [&even[..], &[-9999.0]].concat();
-        let (number, times) = farthest(&mut sentinel).unwrap();
+        let of = |numbers: &[f64]| farthest(|| numbers.iter().copied());
+        let even: Vec<f64> = (0..100).map(f64::from).collect();
+        assert_eq!(of(&even), None);
+        let sentinel = [&even[..], &[-9999.0]].concat();
+        let (number, times) = of(&sentinel).unwrap();
         assert_eq!((number, times > 190.0 && times < 210.0), (-9999.0, true));
         // No distance between the quartiles is known.
-        assert_eq!(farthest(&mut [1.0, 1.0, 1.0, 1.0, 500.0]), None);
-        assert_eq!(farthest(&mut []), None);
+        assert_eq!(of(&[1.0, 1.0, 1.0, 1.0, 500.0]), None);
+        assert_eq!(of(&[]), None);
     }
 }

@@ -105,10 +105,7 @@ impl CostSummary {
             let points = front(points.collect());
             (!points.is_empty()).then_some(Front { part, points })
         };
-        let is_measured =
-            |of: &&SchemeOverall| measured.iter().any(|known| known.scheme == of.scheme);
-        let not_measured = schemes.iter().filter(|of| !is_measured(of));
-        let not_measured = not_measured.map(|of| of.scheme.clone()).collect();
+        let not_measured = costs.not_measured(schemes.iter().map(|of| of.scheme.as_str()));
         let mut first = costs.schemes.iter().flat_map(|of| &of.at);
         Self {
             task: costs.task.clone(),
@@ -150,7 +147,10 @@ impl CostSummary {
                 place(front.part),
                 named.join(", "),
                 agreeing(named.len(), "is", "are"),
-                agreeing(self.not_measured.len() + 1, "", " that was measured")
+                match self.not_measured.is_empty() {
+                    true => "",
+                    false => " that was measured",
+                }
             )
         };
         let mut sentences: Vec<String> = self.fronts.iter().map(sentence).collect();

@@ -188,8 +188,8 @@ impl<'a> Report<'a> {
             write_whole(&file, visible(&figure.svg).as_bytes())?;
             written.push(file);
         }
-        // Files for a paper that an earlier report has left are not to stay older than this one.
-        if for_paper || is_there(&folder.paper())? {
+        // Files for a paper that an earlier report has left are not to stay older than this one. No one else calls a file so.
+        if for_paper || is_there(&folder.paper().entry("references.bib"))? {
             written.extend(paper::write(&folder.paper(), &self.summary, &figures)?);
         }
         Ok(written)

@@ -46,6 +46,15 @@ impl Costs {
         }
     }
 
+    /// Which of these schemes were not measured.
+    pub fn not_measured<'a>(&self, schemes: impl Iterator<Item = &'a str>) -> Vec<String> {
+        let is_measured = |name: &&str| self.schemes.iter().any(|of| of.scheme == *name);
+        schemes
+            .filter(|name| !is_measured(name))
+            .map(Into::into)
+            .collect()
+    }
+
     /// The most cores that other programs kept busy during a measurement. `None` where the system does not tell.
     pub fn others(&self) -> Option<f64> {
         let all = self.schemes.iter().flat_map(|of| &of.at);

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use super::study::Study;
 use super::trial::{Outcome, Timing, TrialResult, encoding_bytes, read_weights};
-use crate::ask::{StudySpec, TrialSpec, check_takes_place_of};
+use crate::ask::{StudySpec, TrialSpec};
 use crate::error::LabError;
 use crate::folder::{
-    Entry, StudyFolder, TrialFolder, is_there, make_folder, names, read_bounded, remove,
-    write_json, write_whole,
+    Entry, StudyFolder, TrialFolder, is_there, make_folder, names, read_bounded, read_sealed,
+    remove, write_json, write_whole,
 };
 
 /// Copies the results of `parts`, folders of the same study, into the folder `to`, and returns the study there.
@@ -64,23 +64,24 @@ pub fn merge(parts: &[PathBuf], to: &Path) -> Result<Study, LabError> {
     Ok(all.swap_remove(0))
 }
 
-/// What the merged study runs: what the parts run, and what a study in the folder `to` has besides. Its rates are those of the parts.
+/// What the merged study runs: what the parts run, and what a study in the folder `to` has besides.
 fn merged_spec(parts: &[Study], to: &Path) -> Result<StudySpec, LabError> {
-    let mut spec = parts[0].spec().clone();
+    let (of_parts, tasks) = (parts[0].spec(), parts[0].tasks());
+    let mut spec = of_parts.clone();
+    let file = StudyFolder::at(to).spec();
+    if is_there(&file)? {
+        spec = spec.grown_from(&read_sealed(&file)?, |_| true);
+        if let (Some(tune), Some(of_parts)) = (&mut spec.tune, &of_parts.tune) {
+            of_parts.chosen.iter().cloned().for_each(|of| tune.keep(of));
+        }
+        spec.check_fits(tasks)?;
+    }
     let grown = parts.iter().map(|part| &part.spec().grown);
-    if let Some(grown) = grown.max_by_key(|grown| grown.len()) {
+    let grown = grown.max_by_key(|grown| grown.len());
+    if let Some(grown) = grown.filter(|grown| grown.len() > spec.grown.len()) {
         spec.grown.clone_from(grown);
     }
-    if !is_there(&StudyFolder::at(to).spec())? {
-        return Ok(spec);
-    }
-    let there = Study::load(to)?;
-    let merged = StudySpec {
-        tune: spec.tune.clone(),
-        ..spec.grown_from(there.spec(), |_| true)
-    };
-    check_takes_place_of(there.spec(), &merged, to)?;
-    Ok(merged)
+    Ok(spec)
 }
 
 /// For each name of a trial's folder, the studies that have it.

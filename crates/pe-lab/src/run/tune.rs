@@ -28,7 +28,7 @@ impl Study {
     ///
     /// # Errors
     ///
-    /// When a task does not exist, and when no rate trained a scheme on a task.
+    /// When a task does not exist.
     pub fn choices(&self) -> Result<Choices, LabError> {
         let mut all = Choices::default();
         let Some(tuned) = &self.spec().tune else {

@@ -184,7 +184,9 @@ impl Watched {
 
     fn read<'a>(&self, spec: &'a StudySpec, is_wanted: &dyn Fn() -> bool) -> Option<Now<'a>> {
         let said = self.said();
-        let seeds = said.seeds(spec).to_vec();
+        let mut seeds = said.seeds(spec).to_vec();
+        seeds.retain(|seed| spec.seeds.contains(seed));
+        seeds.truncate(spec.seeds.len());
         let mut trials = Vec::new();
         let mut seconds = Some(0.0);
         for task in &spec.tasks {

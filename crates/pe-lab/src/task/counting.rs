@@ -44,6 +44,7 @@ impl Toy for Counting {
     const TRAIN_LENGTHS: std::ops::RangeInclusive<usize> = 12..=24;
     const TEST_LENGTHS: &'static [usize] = &[16, 24, 25, 30, 40, 60, 80, 120];
     const STEPS: usize = 2_500;
+
     fn draw(rng: &mut HostRng, length: usize) -> Vec<usize> {
         let mut tokens = uniform(rng, length, OPERATIONS);
         let last = rng.random_range(0..length - MOST);
@@ -112,6 +113,7 @@ mod tests {
             );
         }
     }
+
     /// Every string before the last set, with its probability, and every value.
     #[test]
     fn the_floor_is_the_likeliest_value_of_every_bag() {

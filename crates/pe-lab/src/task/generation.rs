@@ -1,6 +1,6 @@
 //! Answers that are written token by token after a prompt.
 
-use super::sample::{Answer, Sample};
+use super::sample::{Answer, Sample, hash};
 
 /// A sample as a decoder has it: what it reads, and what it is to write after that.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +40,11 @@ impl Prompted {
         let answers = answers.map(|(position, class)| Answer { position, class });
         let answers = answers.collect();
         Sample::new(input, answers)
+    }
+
+    /// The hash of a sample of the prompt alone.
+    pub fn hash(&self) -> u64 {
+        hash(&Sample::new(self.prompt.clone(), Vec::new()))
     }
 
     /// The prompt and the answer of such a sample.

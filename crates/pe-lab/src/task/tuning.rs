@@ -124,7 +124,7 @@ fn divided(task: &dyn Task, enough: usize) -> Option<(Option<Range<usize>>, Sets
 fn is_held_out(task: &dyn Task, sample: &Sample) -> bool {
     let by_hash = || {
         let of = match task.generation() {
-            Some(_) => hash(&Sample::new(Prompted::of(sample).prompt, Vec::new())),
+            Some(_) => Prompted::of(sample).hash(),
             None => hash(sample),
         };
         (of >> 32).is_multiple_of(HELD_OUT as u64)

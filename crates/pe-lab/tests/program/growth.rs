@@ -87,7 +87,10 @@ fn seeds_schemes_and_tasks_are_added_and_nothing_is_trained_twice() {
 #[test]
 fn what_does_not_fit_is_refused_before_anything_changes() {
     let (folder, out) = temporary("study");
-    good("--tasks majority --schemes none --seeds 1, --steps 2", &out);
+    good(
+        "--tasks majority,reverse --schemes none --seeds 1, --steps 2",
+        &out,
+    );
     let spec = || fs::read_to_string(out.join("study.json")).unwrap();
     let before = spec();
     for (flags, said) in [
@@ -100,19 +103,22 @@ fn what_does_not_fit_is_refused_before_anything_changes() {
         failed(ended(&mut small(flags, &out)), 2).says(said);
         assert_eq!(spec(), before);
     }
-    // A budget leaves seeds and steps as they are, and takes the rest of a file.
+    // A budget leaves seeds and steps as they are, and takes the rest of a file, which may name some of the tasks.
     let file = folder.path().join("more.toml");
     fs::write(
         &file,
         "schemes = ['learned']\ntasks = ['majority']\nseeds = 3\n",
     )
     .unwrap();
-    let flags = format!("--study {} --budget 1h", file.display());
-    good(&flags, &out);
-    assert_eq!(
-        names(&out.join("trials")),
-        ["majority-learned-1", "majority-none-1"]
+    good(&format!("--study {} --budget 1h", file.display()), &out);
+    let trials = "majority-learned-1 majority-none-1 reverse-learned-1 reverse-none-1";
+    assert_eq!(names(&out.join("trials")).join(" "), trials);
+    // Of a preset, whose recipe is for its own tasks, too.
+    let (_, said) = good(
+        "--preset quick --tasks majority --schemes none --budget 1h",
+        &out,
     );
+    said.says("4 of them are there already and are kept; 0 are new");
 }
 
 #[test]

@@ -183,18 +183,16 @@ fn scores_of_another_program_are_judged() {
     }
     // Nobody knows how these were made.
     assert!(!folder.path().join("page/paper/methods.md").exists());
-    // The table may be read by its owner alone, and so may what is made of it.
-    let mode = |name: &str| {
-        fs::metadata(folder.path().join(name))
-            .unwrap()
-            .permissions()
-    };
-    let mut private = mode("r.csv");
-    std::os::unix::fs::PermissionsExt::set_mode(&mut private, 0o600);
-    fs::set_permissions(folder.path().join("r.csv"), private).unwrap();
-    well(run_in(folder.path(), "judge r.csv --out private"));
-    let readable = std::os::unix::fs::PermissionsExt::mode(&mode("private/summary.json")) & 0o077;
-    assert_eq!(readable, 0);
+    #[cfg(unix)]
+    {
+        // The table may be read by its owner alone, and so may what is made of it.
+        use std::os::unix::fs::PermissionsExt;
+        let private = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(folder.path().join("r.csv"), private).unwrap();
+        well(run_in(folder.path(), "judge r.csv --out private"));
+        let made = fs::metadata(folder.path().join("private/summary.json")).unwrap();
+        assert_eq!(made.permissions().mode() & 0o077, 0);
+    }
     // Scores below 0, of two parts whose lengths are not known.
     let rows = (1..=5).flat_map(|seed| {
         ["inside", "beyond"].map(|part| {

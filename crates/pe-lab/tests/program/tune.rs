@@ -132,10 +132,11 @@ fn a_scheme_that_no_rate_trains_fails_alone() {
     let (code, _, stderr) = asked(flags, &out);
     assert_eq!(code, 1, "{stderr}");
     let results = crate::common::results(&out);
-    let ended = results
+    let failed = results
         .iter()
-        .map(|result| result["outcome"]["finished"].is_object());
-    assert_eq!(ended.filter(|finished| *finished).count(), 1, "{stderr}");
+        .filter(|result| result["outcome"]["failed"].is_string());
+    assert_eq!((results.len(), failed.count()), (2, 1), "{stderr}");
+    stderr.says("0.00075, the lowest, since no rate trained it");
 }
 
 #[test]

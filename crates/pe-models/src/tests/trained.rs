@@ -97,6 +97,10 @@ fn files_of_other_models_of_a_type_are_refused() {
         "BailingMoeV2_5ForCausalLM, a class of bailing_hybrid, is not read",
     );
     assert_eq!(ling("BailingMoeV3ForCausalLM").unwrap().len(), 8);
+    // The classes of all other types are passed over.
+    let named = json!({"model_type": "x", "num_hidden_layers": 2, "head_dim": 64, "architectures": "XModel"});
+    let assumed = model(named).like("llama").unwrap().assumptions().unwrap();
+    assert!(!assumed.join("\n").contains("architectures"), "{assumed:?}");
     let zaya = json!({"model_type": "zaya", "rope_scaling": false, "zaya_layers": ["a", 16]});
     assert_says(model(zaya).layers(), "`zaya_layers` of zaya is not read");
     let mosaic = json!({"model_type": "bert", "alibi_starting_size": 512, "position_embedding_type": "absolute"});

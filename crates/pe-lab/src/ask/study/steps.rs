@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ask::plan::{Plan, Steps};
+use crate::ask::plan::Steps;
 use crate::ask::steps::{MAX_STEPS, StepCount, steps_id, steps_in_words};
 use crate::ask::tasks::Tasks;
 use crate::error::LabError;
@@ -20,18 +20,17 @@ pub struct TaskSteps {
     pub auto_from: Option<usize>,
 }
 
-impl Plan {
-    /// Whether it says for how many steps this task is trained.
-    pub fn says_steps_of(&self, task: &str) -> bool {
-        match &self.steps {
-            None => false,
-            Some(Steps::All(_)) => true,
-            // A decoder's task may be named without `(causal)`.
-            Some(Steps::ByTask(by_task)) => [Some(task), plain_name(task)]
-                .into_iter()
-                .flatten()
-                .any(|name| by_task.contains_key(name)),
-        }
+impl Steps {
+    /// Whether they say for how many steps this task is trained, one of the tasks of these names. Where a task is spelled in another way
+    /// than its name, they are taken to be about all.
+    pub fn are_of(&self, task: &str, names: &[String]) -> bool {
+        let Self::ByTask(by_task) = self else {
+            return true;
+        };
+        // A decoder's task may be named without `(causal)`.
+        let is = |key: &String, name: &str| key == name || plain_name(name) == Some(key);
+        let is_known = |key: &String| names.iter().any(|name| is(key, name));
+        by_task.keys().any(|key| is(key, task)) || !by_task.keys().all(is_known)
     }
 }
 

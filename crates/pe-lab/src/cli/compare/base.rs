@@ -23,13 +23,13 @@ impl CompareArgs {
         };
         Ok(match there {
             // A folder with a study keeps its own seeds and steps, so a budget chooses nothing there.
-            Some(Plan { seeds, steps, .. }) if self.budget.is_some() => {
+            Some(Plan { seeds, .. }) if self.budget.is_some() => {
                 let kept = Plan {
                     seeds,
-                    steps,
+                    steps: None,
                     ..plan
                 };
-                (kept, false)
+                (kept, is_preset)
             }
             _ => (plan, is_preset),
         })

@@ -316,7 +316,7 @@ fn a_column_that_may_be_the_time_is_asked_about() {
         .map(|day| day.to_string())
         .collect();
     let data = testing::read("a.csv", at(&days), "target = 'y'").unwrap();
-    data.says("no times: `t` does not rise by equal steps … say so with --time t");
+    data.says("no times: `t` rises by unequal steps … say so with --time t");
     let timed = testing::read("a.csv", at(&days), "target = 'y'; time = 't'").unwrap();
     assert!(!timed.text().contains("no times"));
     // Numbers with separators of thousands are no numbers.

@@ -13,9 +13,6 @@ use super::super::sheet::Sheet;
 /// What the column of the hours of a day is called.
 const HOURS: [&str; 5] = ["h", "hh", "hr", "hour", "hours"];
 
-/// What a column of times is often called.
-const NAMES: [&str; 6] = ["date", "time", "datetime", "timestamp", "ts", "year"];
-
 /// Where the times are: in one column, or in several, such as a year and a quarter or a date and a clock.
 pub(super) struct Time {
     pub name: String,
@@ -143,18 +140,13 @@ pub(super) fn found_time(
     };
     match found[..] {
         [] => {
-            let is_called = |at: &usize| {
-                NAMES
-                    .iter()
-                    .any(|of| rows.names[*at].eq_ignore_ascii_case(of))
-            };
             let is_numbers = |at: &usize| columns[*at].dates.is_numbers();
             let others = (0..columns.len()).filter(|at| *at != target && is_numbers(at));
-            let mut may_be = others.filter(|at| is_called(at) || columns[*at].goes_forward());
+            let mut may_be = others.filter(|at| columns[*at].goes_forward());
             notes.extend(may_be.next().map(|at| {
                 let (shown, typed) = (column_called(&rows.names[at]), typed(&rows.names[at]));
                 format!(
-                    "no times: {shown} does not rise by equal steps, so it is read as numbers; if it is the time, say so with --time {typed}"
+                    "no times: {shown} rises by unequal steps, so it is read as numbers; if it is the time, say so with --time {typed}"
                 )
             }));
             Ok(None)

@@ -1,6 +1,7 @@
 //! What the charts of a report share: the size of the page, a panel with axes and lines, cells with a number, the floor, file names.
 
 use super::series::Series;
+use crate::data::digest;
 use crate::draw::colour::{REFERENCE, Rgb, SHADE, ink_on, score};
 use crate::draw::{
     Axis, Chart, Key, Lines, Page, Rect, Side, Stroke, Words, legend_height, line, page,
@@ -13,6 +14,8 @@ use crate::report::words::fixed;
 /// The width of most charts in pixels. Two of them fit side by side on a desk, and on a phone one is
 /// shown at about 60 % of its size.
 pub const WIDTH: i32 = 600;
+/// The most bytes of the name of a figure.
+const LONGEST_STEM: usize = 200;
 /// The free space on the left, and on the right of a panel.
 const LEFT: i32 = 8;
 const RIGHT: i32 = 18;
@@ -226,10 +229,15 @@ pub fn trained_key(text: &str) -> (Key, String) {
     (Key::Area(SHADE), text.into())
 }
 
-/// The name of a figure, fit for a file and for a link in a page: letters, digits, `-` and `_` stay.
+/// The name of a figure, fit for a file and for a link in a page: letters, digits, `-` and `_` stay. A long name is cut, and ends in some
+/// digits of its digest.
 pub fn stem(kind: &str, of: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    format!("{kind}-{of}").replace(|c| !is_plain(c), "_")
+    let stem = format!("{kind}-{of}").replace(|c| !is_plain(c), "_");
+    match stem.len() > LONGEST_STEM {
+        true => format!("{}-{}", &stem[..LONGEST_STEM], &digest(of.as_bytes())[..8]),
+        false => stem,
+    }
 }
 
 #[cfg(test)]
@@ -241,5 +249,7 @@ mod tests {
         assert_eq!(stem("chart", "reverse"), "chart-reverse");
         assert_eq!(stem("chart", "../<b>"), "chart-____b_");
         assert_eq!(stem("similarity-a(b=5)", "x"), "similarity-a_b_5_-x");
+        let long = |end: &str| stem("bars", &format!("{}{end}", "a".repeat(600)));
+        assert!(long("x").len() < 220 && long("x") != long("y"));
     }
 }
