@@ -188,7 +188,7 @@ impl<'a> Report<'a> {
             write_whole(&file, visible(&figure.svg).as_bytes())?;
             written.push(file);
         }
-        // Files for a paper that an earlier report has left are not to stay older than this one. No one else calls a file so.
+        // Files for a paper that an earlier report has left are not to stay older than this one. References are there only from a report.
         if for_paper || is_there(&folder.paper().entry("references.bib"))? {
             written.extend(paper::write(&folder.paper(), &self.summary, &figures)?);
         }
