@@ -15,10 +15,22 @@ use burn::tensor::module::linear;
 use burn::tensor::{Bool, Device, Int, Tensor};
 use pe_burn::{Positions, RotaryPositionalEncoding, Rotate};
 use pe_examples::{
-    Cache, Decode, Linear, Norm, Result, Weights, append, embed, print_continuations, unseen,
+    Cache, Decode, Linear, Norm, Result, Weights, append, embed, print_continuations, unseen, word,
 };
 use pe_models::{AttentionSpan, HfConfig, LayerPositions};
 use serde_json::Value;
+
+/// The model types that this example reads. Others may have the same names for their weights and compute something else.
+const TYPES: [&str; 8] = [
+    "gemma2",
+    "gemma3_text",
+    "llama",
+    "mistral",
+    "phi3",
+    "qwen2",
+    "qwen3",
+    "smollm3",
+];
 
 /// The numbers of `config.json` that are not about positions.
 struct Sizes {
@@ -93,8 +105,10 @@ pub struct Decoder {
 impl Decoder {
     pub fn read(folder: &Path, device: &Device) -> Result<Self> {
         let text = fs::read_to_string(folder.join("config.json"))?;
-        let weights = Weights::read(&folder.join("model.safetensors"), device)?;
-        let sizes = Sizes::read(&serde_json::from_str(&text)?)?;
+        let config: Value = serde_json::from_str(&text)?;
+        word(&config, "model_type", "", &TYPES)?;
+        let sizes = Sizes::read(&config)?;
+        let weights = Weights::read(&folder.join("model.safetensors"), "", device)?;
 
         let model = HfConfig::from_json(&text)?;
         let positions = model.layers()?.into_iter().zip(model.init_rotary(device)?);

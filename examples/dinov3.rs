@@ -49,7 +49,7 @@ pub struct DinoV3 {
 impl DinoV3 {
     pub fn read(folder: &Path, device: &Device) -> Result<Self> {
         let config: Value = serde_json::from_str(&fs::read_to_string(folder.join("config.json"))?)?;
-        let weights = Weights::read(&folder.join("model.safetensors"), device)?;
+        let weights = Weights::read(&folder.join("model.safetensors"), "", device)?;
         if config["model_type"] != "dinov3_vit" {
             return Err(format!("this is a {}, not a dinov3_vit", config["model_type"]).into());
         }

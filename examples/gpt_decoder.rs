@@ -11,13 +11,15 @@ use burn::tensor::activation::{gelu, gelu_approximate, softmax};
 use burn::tensor::{Bool, Device, Int, Tensor};
 use pe_burn::{Alibi, AlibiConfig, Bias, Positions, RotaryPositionalEncoding, Rotate};
 use pe_examples::{
-    Cache, Decode, Linear, Norm, Result, Weights, append, embed, print_continuations, unseen,
+    Cache, Decode, Linear, Norm, Result, Weights, append, embed, print_continuations, unseen, word,
 };
 use pe_models::HfConfig;
 use serde_json::Value;
 
 /// What differs between the models.
 struct Kind {
+    /// What names of the base class begin with in a file of a whole model.
+    prefix: &'static str,
     tokens: &'static str,
     /// The name of layer `i` is this, with `i` for `{}`.
     layer: &'static str,
@@ -30,55 +32,58 @@ struct Kind {
     norms: [&'static str; 2],
     /// Whether both parts read the same input, or the network that of attention.
     is_parallel: bool,
-    /// Whether the activation is GELU or its approximation by tanh.
-    exact_gelu: bool,
+    /// The name of the activation in `config.json`, and what it is where that has none.
+    activation: [&'static str; 2],
     first_norm: Option<&'static str>,
     last_norm: &'static str,
     head: &'static str,
 }
 
 const NEOX: Kind = Kind {
-    tokens: "gpt_neox.embed_in",
-    layer: "gpt_neox.layers.{}",
+    prefix: "gpt_neox.",
+    tokens: "embed_in",
+    layer: "layers.{}",
     qkv: &["attention.query_key_value"],
     output: "attention.dense",
     wide: "mlp.dense_h_to_4h",
     narrow: "mlp.dense_4h_to_h",
     norms: ["input_layernorm", "post_attention_layernorm"],
     is_parallel: true,
-    exact_gelu: true,
+    activation: ["hidden_act", "gelu"],
     first_norm: None,
-    last_norm: "gpt_neox.final_layer_norm",
+    last_norm: "final_layer_norm",
     head: "embed_out",
 };
 
 const GPT_J: Kind = Kind {
-    tokens: "transformer.wte",
-    layer: "transformer.h.{}",
+    prefix: "transformer.",
+    tokens: "wte",
+    layer: "h.{}",
     qkv: &["attn.q_proj", "attn.k_proj", "attn.v_proj"],
     output: "attn.out_proj",
     wide: "mlp.fc_in",
     narrow: "mlp.fc_out",
     norms: ["ln_1", "ln_1"],
     is_parallel: true,
-    exact_gelu: false,
+    activation: ["activation_function", "gelu_new"],
     first_norm: None,
-    last_norm: "transformer.ln_f",
+    last_norm: "ln_f",
     head: "lm_head",
 };
 
 const BLOOM: Kind = Kind {
-    tokens: "transformer.word_embeddings",
-    layer: "transformer.h.{}",
+    prefix: "transformer.",
+    tokens: "word_embeddings",
+    layer: "h.{}",
     qkv: &["self_attention.query_key_value"],
     output: "self_attention.dense",
     wide: "mlp.dense_h_to_4h",
     narrow: "mlp.dense_4h_to_h",
     norms: ["input_layernorm", "post_attention_layernorm"],
     is_parallel: false,
-    exact_gelu: false,
-    first_norm: Some("transformer.word_embeddings_layernorm"),
-    last_norm: "transformer.ln_f",
+    activation: ["", "gelu_new"],
+    first_norm: Some("word_embeddings_layernorm"),
+    last_norm: "ln_f",
     head: "lm_head",
 };
 
@@ -91,8 +96,9 @@ struct Layer {
 }
 
 pub struct Decoder {
-    kind: &'static Kind,
     is_parallel: bool,
+    /// Whether the activation is GELU or its approximation by tanh.
+    exact_gelu: bool,
     heads: usize,
     embedding: Tensor<2>,
     /// The same rotation in all layers.
@@ -108,13 +114,16 @@ impl Decoder {
     pub fn read(folder: &Path, device: &Device) -> Result<Self> {
         let text = fs::read_to_string(folder.join("config.json"))?;
         let config: Value = serde_json::from_str(&text)?;
-        let weights = Weights::read(&folder.join("model.safetensors"), device)?;
         let kind = match config["model_type"].as_str().unwrap_or_default() {
             "gpt_neox" => &NEOX,
             "gptj" => &GPT_J,
             "bloom" => &BLOOM,
             other => return Err(format!("this example does not read {other}").into()),
         };
+        let [activation, usual] = kind.activation;
+        let known = ["gelu", "gelu_new", "gelu_fast", "gelu_pytorch_tanh"];
+        let exact_gelu = word(&config, activation, usual, &known)? == "gelu";
+        let weights = Weights::read(&folder.join("model.safetensors"), kind.prefix, device)?;
         let number = |names: [&str; 2]| {
             let number = names.into_iter().find_map(|name| config[name].as_f64());
             number.ok_or(format!("config.json has no {}", names[0]))
@@ -129,6 +138,15 @@ impl Decoder {
         };
         let alibi = has_alibi.then(|| AlibiConfig::new(heads).try_init(device));
 
+        let embedding = weights.get(&format!("{}.weight", kind.tokens))?;
+        // BLOOM has one table for both ends unless its file says otherwise.
+        let head = match config["tie_word_embeddings"].as_bool().unwrap_or(has_alibi) {
+            true => Linear {
+                weight: embedding.clone().transpose(),
+                bias: None,
+            },
+            false => weights.linear(kind.head)?,
+        };
         let norm = |name: &str| weights.layer_norm(name, epsilon);
         let layers = (0..count).map(|i| {
             let layer = kind.layer.replace("{}", &i.to_string());
@@ -147,18 +165,18 @@ impl Decoder {
             })
         });
         Ok(Self {
-            kind,
             // Some models of GPT-NeoX's type add attention before their network reads.
             is_parallel: kind.is_parallel
                 && config["use_parallel_residual"].as_bool() != Some(false),
             heads,
-            embedding: weights.get(&format!("{}.weight", kind.tokens))?,
+            embedding,
+            exact_gelu,
             rope,
             alibi: alibi.transpose()?,
             first_norm: kind.first_norm.map(norm).transpose()?,
             layers: layers.collect::<Result<_>>()?,
             last_norm: norm(kind.last_norm)?,
-            head: weights.linear(kind.head)?,
+            head,
         })
     }
 }
@@ -197,7 +215,7 @@ impl Decode for Decoder {
                 attended.clone()
             };
             let y = layer.wide.forward(layer.norms[1].forward(read));
-            let y = match self.kind.exact_gelu {
+            let y = match self.exact_gelu {
                 true => gelu(y),
                 false => gelu_approximate(y),
             };

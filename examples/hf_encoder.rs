@@ -14,10 +14,10 @@ use burn::tensor::activation::{gelu, relu, softmax};
 use burn::tensor::{Bool, Device, Int, Tensor};
 use pe_burn::content::DebertaConfig;
 use pe_burn::{
-    Bias, Embed, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, Positions,
-    RotaryPositionalEncoding, Rotate, T5RelativeBias, T5RelativeBiasConfig,
+    Bias, Embed, LearnedPositionalEmbedding, LearnedPositionalEmbeddingConfig, PositionError,
+    Positions, RotaryPositionalEncoding, Rotate, T5RelativeBias, T5RelativeBiasConfig,
 };
-use pe_examples::{Linear, Norm, Result, Weights, embed, size};
+use pe_examples::{Linear, Norm, Result, Weights, embed, size, word};
 use pe_models::{AttentionSpan, HfConfig};
 use serde_json::Value;
 
@@ -38,6 +38,8 @@ struct Kind {
     first_norm: &'static str,
     last_norm: &'static str,
     tokens: &'static str,
+    /// The name of the activation in `config.json`, and the one that this example has.
+    activation: [&'static str; 2],
 }
 
 const BERT: Kind = Kind {
@@ -55,6 +57,7 @@ const BERT: Kind = Kind {
     first_norm: "embeddings.LayerNorm",
     last_norm: "",
     tokens: "embeddings.word_embeddings",
+    activation: ["hidden_act", "gelu"],
 };
 
 const DEBERTA: Kind = Kind {
@@ -77,6 +80,7 @@ const MODERNBERT: Kind = Kind {
     first_norm: "embeddings.norm",
     last_norm: "final_norm",
     tokens: "embeddings.tok_embeddings",
+    activation: ["hidden_activation", "gelu"],
 };
 
 const T5: Kind = Kind {
@@ -94,6 +98,7 @@ const T5: Kind = Kind {
     first_norm: "",
     last_norm: "encoder.final_layer_norm",
     tokens: "shared",
+    activation: ["feed_forward_proj", "relu"],
 };
 
 struct Layer {
@@ -101,7 +106,8 @@ struct Layer {
     output: Linear,
     wide: Linear,
     narrow: Linear,
-    norms: [Option<Norm>; 2],
+    /// Before attention, or after it; then the same of the network.
+    norms: (Option<Norm>, Norm),
     rope: Option<RotaryPositionalEncoding>,
     /// How far a query sees to each side.
     window: Option<usize>,
@@ -109,6 +115,8 @@ struct Layer {
 
 pub struct Encoder {
     kind: &'static Kind,
+    /// The token that fills up shorter rows.
+    padding: usize,
     heads: usize,
     /// 1 / √d_head, or 1 in T5.
     scale: f64,
@@ -128,8 +136,6 @@ impl Encoder {
     pub fn read(folder: &Path, device: &Device) -> Result<Self> {
         let text = fs::read_to_string(folder.join("config.json"))?;
         let config: Value = serde_json::from_str(&text)?;
-        let file = folder.join("model.safetensors");
-        let weights = Weights::read(&file, device)?;
         let name = config["model_type"].as_str().unwrap_or_default();
         let size = |name: &str| size(&config, name);
         let kind = match name {
@@ -141,6 +147,22 @@ impl Encoder {
                 return Err(format!("this example does not read the model type {other}").into());
             }
         };
+        let [activation, usual] = kind.activation;
+        word(&config, activation, usual, &[usual])?;
+        word(
+            &config,
+            "position_embedding_type",
+            "absolute",
+            &["absolute"],
+        )?;
+        // A file of a whole model has names that begin with that of its base class.
+        let prefix = match name {
+            "modernbert" => "model.",
+            "deberta-v2" => "deberta.",
+            "roberta" => "roberta.",
+            _ => "bert.",
+        };
+        let weights = Weights::read(&folder.join("model.safetensors"), prefix, device)?;
         let is_t5 = name == "t5";
         let [heads, count] = match is_t5 {
             true => ["num_heads", "num_layers"],
@@ -157,15 +179,20 @@ impl Encoder {
                 let padding = size("pad_token_id")?;
                 let max_len = rows.dims()[0] - padding - 1;
                 let table_config = LearnedPositionalEmbeddingConfig::new(width, max_len);
-                let table_config = table_config.with_padding_index(padding);
-                Some(table_config.init_from_file(&file, table, device)?)
+                Some((table_config.with_padding_index(padding), rows))
             }
             (_, Some(rows)) => {
                 let table_config = LearnedPositionalEmbeddingConfig::new(width, rows.dims()[0]);
-                Some(table_config.init_from_file(&file, table, device)?)
+                Some((table_config, rows))
             }
+            ("bert" | "roberta", None) => return Err(format!("there is no weight {table}").into()),
             (_, None) => None,
         };
+        let table = table.map(|(config, rows)| {
+            let mut table = config.try_init(device)?;
+            table.weight = Param::from_tensor(rows);
+            Ok::<_, PositionError>(table)
+        });
         // Second hook: rotations, which may differ from layer to layer.
         let mut spans = vec![AttentionSpan::Full; count];
         let mut ropes = vec![None; count];
@@ -181,7 +208,7 @@ impl Encoder {
             true => {
                 let bias = T5RelativeBiasConfig::new(heads)
                     .with_buckets(size("relative_attention_num_buckets")?)
-                    .with_max_distance(size("relative_attention_max_distance")?)
+                    .with_max_distance(size("relative_attention_max_distance").unwrap_or(128))
                     .with_bidirectional(true);
                 let mut bias = bias.try_init(device)?;
                 let name = "layer.0.SelfAttention.relative_attention_bias.weight";
@@ -193,16 +220,21 @@ impl Encoder {
         let number = |name: &str| config[name].as_f64();
         let epsilon = ["layer_norm_eps", "norm_eps", "layer_norm_epsilon"];
         let epsilon = epsilon.into_iter().find_map(number).unwrap_or(1e-12);
-        let norm = |name: &str| {
-            let weight = weights.find(&format!("{name}.weight"))?;
-            let bias = weights.find(&format!("{name}.bias"));
-            let is_centered = !is_t5;
-            Some(Norm {
-                weight,
-                bias,
+        let norm = |name: &str| -> Result<Norm> {
+            let bias = format!("{name}.bias");
+            Ok(Norm {
+                weight: weights.get(&format!("{name}.weight"))?,
+                bias: match is_t5 || is_modernbert {
+                    true => weights.find(&bias),
+                    false => Some(weights.get(&bias)?),
+                },
                 epsilon,
-                is_centered,
+                is_centered: !is_t5,
             })
+        };
+        let if_any = |name: &str| match name {
+            "" => Ok(None),
+            name => norm(name).map(Some),
         };
         // The same hook with a look at queries and keys: embeddings of relative positions.
         let relative = match name {
@@ -224,8 +256,8 @@ impl Encoder {
                     .with_position_to_content(terms.contains("p2c"));
                 let rows = weights.get::<2>("encoder.rel_embeddings.weight")?;
                 let rows = match norm("encoder.LayerNorm") {
-                    Some(norm) => norm.forward(rows),
-                    None => rows,
+                    Ok(norm) => norm.forward(rows),
+                    Err(_) => rows,
                 };
                 Some((relative, rows.unsqueeze()))
             }
@@ -245,15 +277,12 @@ impl Encoder {
                 let name = |part: &str| format!("{layer}.{part}");
                 let linear = |part: &str| weights.linear(&name(part));
                 let own = kind.qkv.iter().map(|part| name(part)).collect::<Vec<_>>();
-                let norms = kind.norms.map(|part| norm(&name(part)));
+                let [first, second] = kind.norms.map(|part| norm(&name(part)));
                 // The first layer of ModernBERT reads embeddings, which are normalized already.
-                let may_lack = |at: usize| is_modernbert && i == 0 && at == 0;
-                let mut lacks = norms.iter().enumerate();
-                if let Some((at, _)) = lacks.find(|(at, norm)| norm.is_none() && !may_lack(*at)) {
-                    return Err(
-                        format!("there is no weight {}.weight", name(kind.norms[at])).into(),
-                    );
-                }
+                let first = match is_modernbert && i == 0 {
+                    true => first.ok(),
+                    false => Some(first?),
+                };
                 Ok(Layer {
                     qkv: match &own[..] {
                         [fused] => weights.linears(fused, &[], &[width; 3])?,
@@ -265,7 +294,7 @@ impl Encoder {
                     output: linear(kind.output)?,
                     wide: linear(kind.wide)?,
                     narrow: linear(kind.narrow)?,
-                    norms,
+                    norms: (first, second?),
                     rope,
                     window: match span {
                         AttentionSpan::Around { before, .. } => Some(before),
@@ -274,6 +303,7 @@ impl Encoder {
                 })
             });
         Ok(Self {
+            padding: size("pad_token_id").unwrap_or(0),
             heads,
             scale: match is_t5 {
                 true => 1.0,
@@ -282,12 +312,12 @@ impl Encoder {
             token_type: weights
                 .find::<2>("embeddings.token_type_embeddings.weight")
                 .map(|types| types.narrow(0, 0, 1).flatten(0, 1)),
-            table,
+            table: table.transpose()?,
             bias,
             relative,
-            first_norm: norm(kind.first_norm),
+            first_norm: if_any(kind.first_norm)?,
             layers: layers.collect::<Result<_>>()?,
-            last_norm: norm(kind.last_norm),
+            last_norm: if_any(kind.last_norm)?,
             embedding,
             kind,
         })
@@ -314,15 +344,15 @@ impl Encoder {
         x = normed(&self.first_norm, x);
         for layer in &self.layers {
             let attention = |x| layer.attention(x, real, &positions, bias.clone(), self);
-            let [norm, other] = &layer.norms;
+            let (norm, other) = &layer.norms;
             x = match self.kind.norm_first {
                 true => {
                     let x = x.clone() + attention(normed(norm, x));
-                    x.clone() + layer.network(normed(other, x), self)
+                    x.clone() + layer.network(other.forward(x), self)
                 }
                 false => {
                     let x = normed(norm, x.clone() + attention(x));
-                    normed(other, x.clone() + layer.network(x, self))
+                    other.forward(x.clone() + layer.network(x, self))
                 }
             };
         }
@@ -405,7 +435,7 @@ fn main() -> Result<()> {
     let device = Device::flex();
     let encoder = Encoder::read(Path::new(&folder), &device)?;
     let tokens = Tensor::<2, Int>::from_data([[1, 1, 3, 14, 15], [9, 2, 6, 5, 3]], &device);
-    let real = tokens.clone().not_equal_elem(1); // padding is token 1
+    let real = tokens.clone().not_equal_elem(encoder.padding as i64);
     println!("{}", encoder.forward(tokens, &real));
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! | `cargo run --release -p pe-examples --example adopting` | positions by hand, and the lines in place of them, by kind of layer |
 //! | `… --example decoder [folder]` | a Llama, Mistral, Qwen, SmolLM3, Gemma or Phi-3 from Hugging Face, with a cache |
 //! | `… --example gpt_decoder [folder]` | a GPT-NeoX, GPT-J or BLOOM from Hugging Face, with a cache |
-//! | `… --example hf_encoder [folder]` | a BERT, RoBERTa, DeBERTa, ModernBERT or the encoder of T5, as `save_pretrained` of its base class in transformers writes it |
+//! | `… --example hf_encoder [folder]` | a BERT, RoBERTa, DeBERTa, ModernBERT or the encoder of T5 from Hugging Face |
 //! | `… --example dinov3 [folder]` | a DINOv3 from Hugging Face: pictures of any size, by the coordinates of their patches |
 //! | `… --example encoder [scheme]` | a tiny causal decoder with any scheme: trained, then decoding with a cache |
 //! | `… --example gpt2_positions [file name d_model max_len]` | the table of a GPT-2 checkpoint in a Burn model, and longer |
@@ -22,4 +22,4 @@ mod generate;
 mod weights;
 
 pub use generate::{Cache, Decode, append, print_continuations, unseen};
-pub use weights::{Linear, Norm, Result, Weights, embed, size};
+pub use weights::{Linear, Norm, Result, Weights, embed, size, word};

@@ -19,6 +19,19 @@ pub fn size(config: &Value, name: &str) -> Result<usize> {
     size.map(|size| size as usize)
 }
 
+/// What `config.json` says of `name`, or `usual` if nothing; an error where that is none of `known`.
+pub fn word<'a>(config: &'a Value, name: &str, usual: &'a str, known: &[&str]) -> Result<&'a str> {
+    let word = config[name].as_str().unwrap_or(usual);
+    match known.contains(&word) {
+        true => Ok(word),
+        false => Err(format!(
+            "{name} is {word}, and this example reads {}",
+            known.join(", ")
+        )
+        .into()),
+    }
+}
+
 /// The weights of a model by their names.
 pub struct Weights {
     data: HashMap<String, TensorData>,
@@ -26,7 +39,9 @@ pub struct Weights {
 }
 
 impl Weights {
-    pub fn read(path: &Path, device: &Device) -> Result<Self> {
+    /// The numbers in a file of a model. `prefix` is taken off names that begin with it: files of a whole model have it, those of its
+    /// base class alone do not.
+    pub fn read(path: &Path, prefix: &str, device: &Device) -> Result<Self> {
         let file = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
         let mut data = HashMap::new();
         for (name, view) in SafeTensors::deserialize(&file)?.tensors() {
@@ -34,8 +49,13 @@ impl Weights {
                 Dtype::F32 => DType::F32,
                 Dtype::F16 => DType::F16,
                 Dtype::BF16 => DType::BF16,
-                other => return Err(format!("{name} is {other:?}").into()),
+                // A mask or ids, which are no weights.
+                _ => continue,
             };
+            let name = name.strip_prefix(prefix).unwrap_or(&name);
+            // As the first files of BERT name them.
+            let name = name.replace("LayerNorm.gamma", "LayerNorm.weight");
+            let name = name.replace("LayerNorm.beta", "LayerNorm.bias");
             let bytes = view.data().to_vec();
             let numbers = TensorData::from_bytes_vec(bytes, view.shape().to_vec(), dtype);
             data.insert(name, numbers.convert::<f32>());

@@ -9,10 +9,14 @@ mod expected;
 #[path = "../gpt_decoder.rs"]
 mod gpt_decoder;
 
+use std::fs;
+
 use burn::tensor::{Device, Int, Tensor, TensorData};
 use pe_burn::Positions;
 use pe_examples::Decode;
+use safetensors::SafeTensors;
 use serde::Deserialize;
+use tempfile::TempDir;
 
 const NAMES: [&str; 11] = [
     "bloom",
@@ -114,4 +118,66 @@ fn a_cache_changes_nothing() {
             tokens.push(likeliest as i64);
         }
     }
+}
+
+/// A folder with the files of a small model, changed: each tensor has as many names as it is given.
+fn changed(
+    name: &str,
+    config: impl Fn(&str) -> String,
+    names: impl Fn(&str) -> Vec<String>,
+) -> TempDir {
+    let (folder, _) = expected::read::<Expected>(&format!("decoders/{name}"));
+    let file = fs::read(folder.join("model.safetensors")).unwrap();
+    let tensors = SafeTensors::deserialize(&file).unwrap();
+    let all = tensors.tensors();
+    let named = |(name, view)| names(name).into_iter().map(move |name| (name, view));
+    let all = all
+        .iter()
+        .map(|(name, view)| (&name[..], view))
+        .flat_map(named);
+    let to = tempfile::tempdir().unwrap();
+    let bytes = safetensors::serialize(all, None).unwrap();
+    fs::write(to.path().join("model.safetensors"), bytes).unwrap();
+    let text = fs::read_to_string(folder.join("config.json")).unwrap();
+    fs::write(to.path().join("config.json"), config(&text)).unwrap();
+    to
+}
+
+/// BLOOM's published files have names without `transformer.`, and its embeddings are its head.
+#[test]
+fn a_bloom_whose_head_is_its_embedding_is_read() {
+    let untied = r#""tie_word_embeddings": false"#;
+    let tied = |config: &str| config.replace(untied, r#""tie_word_embeddings": true"#);
+    let tied = changed("bloom", tied, |name| match name {
+        "lm_head.weight" => vec![],
+        name => vec![name.trim_start_matches("transformer.").to_string()],
+    });
+    let twice = changed("bloom", str::to_string, |name| match name {
+        "lm_head.weight" => vec![],
+        "transformer.word_embeddings.weight" => vec![name.into(), "lm_head.weight".into()],
+        name => vec![name.to_string()],
+    });
+    let none = changed("bloom", str::to_string, |name| match name {
+        "lm_head.weight" => vec![],
+        name => vec![name.to_string()],
+    });
+    let device = Device::flex();
+    let of = |folder: &TempDir| {
+        let decoder = gpt_decoder::Decoder::read(folder.path(), &device)?;
+        pe_examples::Result::Ok(logits(&decoder, &[3, 1, 4]))
+    };
+    assert_eq!(of(&tied).unwrap(), of(&twice).unwrap());
+    let error = of(&none).unwrap_err().to_string();
+    assert_eq!(error, "there is no weight lm_head.weight");
+}
+
+/// Other architectures have Llama's names for their weights.
+#[test]
+fn a_model_type_that_is_not_read_is_refused() {
+    let granite =
+        |config: &str| config.replace(r#""model_type": "llama""#, r#""model_type": "granite""#);
+    let granite = changed("llama", granite, |name| vec![name.to_string()]);
+    let error = decoder::Decoder::read(granite.path(), &Device::flex()).err();
+    let error = error.unwrap().to_string();
+    assert!(error.starts_with("model_type is granite"), "{error}");
 }

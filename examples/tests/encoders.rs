@@ -6,9 +6,13 @@ mod expected;
 #[path = "../hf_encoder.rs"]
 mod hf_encoder;
 
+use std::fs;
+
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 use expected::assert_near;
 use hf_encoder::Encoder;
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -73,5 +77,67 @@ fn states_are_those_of_transformers() {
         }
         check(&inputs, true, "padded on the left");
         check(&inputs, false, "padded on the right");
+    }
+}
+
+/// A published file of BERT: the whole model, the old names of its norms, and a tensor of ids.
+#[test]
+fn a_file_of_a_whole_model_is_read_too() {
+    let (folder, Expected { inputs }) = expected::read("encoders/bert");
+    let file = fs::read(folder.join("model.safetensors")).unwrap();
+    let tensors = SafeTensors::deserialize(&file).unwrap();
+    let renamed = tensors.tensors().into_iter().map(|(name, view)| {
+        let name = name.replace("LayerNorm.weight", "LayerNorm.gamma");
+        let name = name.replace("LayerNorm.bias", "LayerNorm.beta");
+        (format!("bert.{name}"), view)
+    });
+    let bytes = 7_i64.to_le_bytes();
+    let ids = TensorView::new(Dtype::I64, vec![1], &bytes).unwrap();
+    let ids = [("bert.embeddings.position_ids".to_string(), ids)];
+    let all: Vec<_> = renamed.chain(ids).collect();
+    let config = fs::read_to_string(folder.join("config.json")).unwrap();
+
+    let whole = tempfile::tempdir().unwrap();
+    let write = |config: &str, names: &dyn Fn(&str) -> bool| {
+        let tensors = all.iter().filter(|(name, _)| names(name));
+        let tensors = tensors.map(|(name, view)| (name, view));
+        let bytes = safetensors::serialize(tensors, None).unwrap();
+        fs::write(whole.path().join("model.safetensors"), bytes).unwrap();
+        fs::write(whole.path().join("config.json"), config).unwrap();
+        Encoder::read(whole.path(), &Device::flex())
+    };
+    let encoder = write(&config, &|_| true).unwrap();
+    let states = states(&encoder, &inputs, false);
+    for (ours, input) in states.iter().zip(&inputs) {
+        assert_near(&ours.concat(), &input.states.concat(), "bert, renamed");
+    }
+
+    // What this example does not compute, or lacks the weights for, is an error that names it.
+    let refused = |config: &str, without: &str, why: &str| {
+        let error = write(config, &|name| !name.contains(without))
+            .err()
+            .unwrap();
+        assert!(error.to_string().contains(why), "{error}");
+    };
+    let nothing = "no such name";
+    let other = config.replace(r#""hidden_act": "gelu""#, r#""hidden_act": "relu""#);
+    refused(&other, nothing, "hidden_act is relu");
+    let other = config.replacen('{', r#"{"position_embedding_type": "relative_key","#, 1);
+    refused(&other, nothing, "position_embedding_type is relative_key");
+    for (without, why) in [
+        (
+            "embeddings.LayerNorm",
+            "no weight embeddings.LayerNorm.weight",
+        ),
+        (
+            "position_embeddings",
+            "no weight embeddings.position_embeddings.weight",
+        ),
+        (
+            "0.output.LayerNorm.beta",
+            "no weight encoder.layer.0.output.LayerNorm.bias",
+        ),
+    ] {
+        refused(&config, without, why);
     }
 }

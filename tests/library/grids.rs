@@ -3,7 +3,7 @@
 use burn::tensor::{Device, FloatDType, Int, Tensor};
 use pe_burn::scaling::{Dynamic, Yarn};
 use pe_burn::{
-    Axes, Embed, Grid, Layout, Positions, RotaryPositionalEncodingConfig, Rotate,
+    Axes, Embed, Formula, Grid, Layout, Positions, RotaryPositionalEncodingConfig, Rotate,
     SinusoidalPositionalEncodingConfig, Spectrum, convert_layout,
 };
 use pe_tests::devices;
@@ -304,6 +304,29 @@ fn data_names_the_axes() {
         let json = serde_json::to_string(&grid).unwrap();
         assert_eq!(serde_json::from_str::<Grid>(&json).unwrap(), grid);
     }
+}
+
+/// The fixed table of Big Vision's plain ViT: sines and cosines of the column, then of the row, by `10000^(−i/(d_model/4 − 1))`.
+#[test]
+fn the_fixed_table_of_a_plain_vit() {
+    let (d_model, [height, width]) = (16, [3, 5]);
+    let pe = SinusoidalPositionalEncodingConfig::new(d_model)
+        .with_formula(Formula::TENSOR2TENSOR)
+        .with_axes(Axes::WIDTH_HEIGHT)
+        .init(&Device::flex());
+    let grid = Grid::image(height, width);
+    let rows = values(pe.encode(&grid.into(), grid.tokens()).unwrap());
+    let quarter = d_model / 4;
+    let mut expected = Vec::new();
+    for (row, column) in (0..height).flat_map(|row| (0..width).map(move |column| (row, column))) {
+        for place in [column, row] {
+            let angle =
+                |i: usize| place as f64 * 1e4_f64.powf(-(i as f64) / (quarter as f64 - 1.0));
+            expected.extend((0..quarter).map(|i| angle(i).sin() as f32));
+            expected.extend((0..quarter).map(|i| angle(i).cos() as f32));
+        }
+    }
+    assert_within(&rows, &expected, 1e-7, "the table of a plain ViT");
 }
 
 #[derive(Deserialize)]

@@ -8,8 +8,8 @@ use burn::tensor::DType;
 
 /// What is wrong with a configuration, an input or its positions.
 ///
-/// Every variant carries the value that was given and the bound that it breaks, and its message
-/// names both. The plain methods (`embed`, `rotate`, `bias`, `init`) panic with the same message.
+/// Where there are a value that was given and a bound that it breaks, the variant carries both and its message
+/// names them. The plain methods (`embed`, `rotate`, `bias`, `init`) panic with the same message.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PositionError {
@@ -256,7 +256,7 @@ pub(crate) fn check_number(
     fits: bool,
     name: &'static str,
     value: impl ToString,
-    bound: &'static str,
+    bound: impl Into<Cow<'static, str>>,
 ) -> Result<(), PositionError> {
     match fits {
         true => Ok(()),

@@ -91,7 +91,8 @@
 //!
 //! Bad input is a [`PositionError`] that names the value and the bound. The hooks have two forms each:
 //! `try_embed`, `try_rotate`, `try_bias` return it, and `embed`, `rotate`, `bias` panic with its message,
-//! at the line of the caller; so do `try_score_bias` and `score_bias`, `try_weight_bias` and `weight_bias`, `try_log_gates` and `log_gates`. Every configuration has `try_init` and `init` in the same way. `forward` is
+//! at the line of the caller; so do `try_score_bias` and `score_bias`, `try_weight_bias` and `weight_bias`, `try_hidden_bias` and `hidden_bias`,
+//! `try_log_gates` and `log_gates`. Every configuration has `try_init` and `init` in the same way. `forward` is
 //! `embed` at positions 0, 1, 2, … and panics as it does. Other methods that can fail have one form, which
 //! returns a [`Result`] or says when it panics.
 //!

@@ -42,10 +42,10 @@ pub struct Adam {
     pub beta_1: f32,
     /// β₂, the decay rate of the mean of the squared gradients. In [0, 1).
     pub beta_2: f32,
-    /// ε, what is added to the square root of the mean of the squared gradients.
+    /// ε, what is added to the square root of the mean of the squared gradients. At least 0.
     pub epsilon: f32,
     /// The largest norm of the gradient of a parameter: a gradient with a larger norm is scaled down
-    /// to it, each parameter by itself. `None` clips nothing.
+    /// to it, each parameter by itself. At least 0; `None` clips nothing.
     pub clip_norm: Option<f32>,
     /// Weight decay as in AdamW (Loshchilov and Hutter 2019): besides the update by its gradient, each step makes a
     /// weight smaller by this share of itself times the learning rate. It is for parameters of two and more axes, and so
@@ -72,13 +72,32 @@ impl Adam {
 }
 
 impl Adam {
-    /// Panics when the gradient or a moment does not fit to the parameter.
+    /// Panics when a number is out of bounds.
+    pub(crate) fn check_numbers(&self) {
+        for (name, beta) in [("beta_1", self.beta_1), ("beta_2", self.beta_2)] {
+            let fits = (0.0..1.0).contains(&beta);
+            assert!(fits, "{name} must be at least 0 and below 1; got {beta}");
+        }
+        let (epsilon, decay) = (self.epsilon, self.weight_decay);
+        let most = self.clip_norm.unwrap_or(0.0);
+        for (name, number) in [
+            ("epsilon", epsilon),
+            ("weight_decay", decay),
+            ("clip_norm", most),
+        ] {
+            let fits = (0.0..f32::INFINITY).contains(&number);
+            assert!(fits, "{name} must be finite and at least 0; got {number}");
+        }
+    }
+
+    /// Panics when a number is out of bounds, and when the gradient or a moment does not fit to the parameter.
     pub(crate) fn check<const D: usize>(
         &self,
         parameter: &Tensor<D>,
         gradient: &Tensor<D>,
         state: Option<&AdamState<D>>,
     ) {
+        self.check_numbers();
         let moments = state.map(|state| &state.momentum);
         let others = [
             ("the gradient", Some(gradient)),
@@ -155,7 +174,8 @@ mod tests {
     use burn::tensor::Distribution;
 
     use super::*;
-    use crate::testing::{adam, difference, values};
+    use crate::ModuleAdam;
+    use crate::testing::{adam, difference, refused, values};
 
     #[test]
     fn decayed_weights_are_those_of_burns_adam_w() {
@@ -187,5 +207,53 @@ mod tests {
             values(adam.step(0.3, bias.clone(), bias.clone(), None).0)
         };
         assert_eq!(step(0.5), step(0.0));
+    }
+
+    #[test]
+    fn numbers_out_of_bounds_are_refused() {
+        let usual = adam(None, 0.0, Kernels::Auto);
+        let of = |clip_norm| Adam {
+            clip_norm: Some(clip_norm),
+            ..usual
+        };
+        for (adam, words) in [
+            (of(-1.0), "clip_norm must be finite and at least 0; got -1"),
+            (
+                of(f32::NAN),
+                "clip_norm must be finite and at least 0; got NaN",
+            ),
+            (
+                Adam {
+                    beta_1: 1.0,
+                    ..usual
+                },
+                "beta_1 must be at least 0 and below 1; got 1",
+            ),
+            (
+                Adam {
+                    beta_2: -0.5,
+                    ..usual
+                },
+                "beta_2 must be at least 0 and below 1; got -0.5",
+            ),
+            (
+                Adam {
+                    weight_decay: -0.1,
+                    ..usual
+                },
+                "weight_decay must be finite and at least 0; got -0.1",
+            ),
+            (
+                Adam {
+                    epsilon: f32::INFINITY,
+                    ..usual
+                },
+                "epsilon must be finite and at least 0; got inf",
+            ),
+        ] {
+            assert_eq!(refused(|| ModuleAdam::new(adam)), words);
+            let one = Tensor::<1>::ones([1], &Device::flex());
+            assert_eq!(refused(|| adam.step(0.1, one.clone(), one, None)), words);
+        }
     }
 }

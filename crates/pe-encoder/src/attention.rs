@@ -56,8 +56,8 @@ impl AttentionConfig {
     ///
     /// # Panics
     ///
-    /// When `heads` or `d_model` is 0, when `d_model` is not a multiple of `heads`, when `dropout` is not a
-    /// probability, or when `window` is 0.
+    /// When `heads` or `d_model` is 0, when `d_model` is not a multiple of `heads`, when `dropout` is not at
+    /// least 0 and below 1, or when `window` is 0.
     pub fn init(&self, device: &Device) -> Attention {
         self.check();
         let Self { d_model, heads, .. } = *self;
@@ -238,7 +238,7 @@ impl Attention {
             d_head: d_model / self.heads,
             causal: self.causal,
             window: self.window,
-            dropout: self.dropout.prob > 0.0,
+            dropout: may_drop(&self.dropout),
             kernels: self.kernels,
         }
     }
@@ -254,7 +254,7 @@ impl Attention {
         let by_states = together(of_gate, shared.by_hidden_states(self.layer, states));
         let qkv = self.projected(x);
         let is_wide = shared.changes_width();
-        let y = if self.drops(&qkv) || is_wide && !self.kernels.take_all_forms(&qkv) {
+        let y = if drops(&self.dropout, &qkv) || is_wide && !self.kernels.take_all_forms(&qkv) {
             let [q, k, v] = self.queries_keys_values(qkv, shared);
             let padding = shared.padding.map(key_mask);
             self.weighted_values(q, [k, v], shared, by_states, padding)
@@ -297,7 +297,7 @@ impl Attention {
         let [k, v] = [&cache.keys, &cache.values].map(|room| cache.all(room));
         let of_gate = gates.map(|sums| differences(sums, cache.all(&cache.gates)));
         let by_states = together(of_gate, by_hidden_states);
-        let y = match self.drops(&q) || shared.changes_width() {
+        let y = match drops(&self.dropout, &q) || shared.changes_width() {
             true => self.weighted_values(q, [k, v], shared, by_states, None),
             false => {
                 let bias = shared.bias(|| [q.clone(), k.clone()], by_states);
@@ -396,11 +396,6 @@ impl Attention {
         [q, k, v]
     }
 
-    /// Whether weights are dropped now.
-    fn drops<const D: usize>(&self, x: &Tensor<D>) -> bool {
-        self.dropout.prob > 0.0 && x.device().is_autodiff()
-    }
-
     /// Attention by Burn's operations, with what kernels cannot do: dropout, and, except on Flex, queries and keys of
     /// another width than the values. The queries belong to the last tokens that have keys.
     fn weighted_values(
@@ -431,6 +426,16 @@ fn differences(queries: Tensor<4>, keys: Tensor<4>) -> Tensor<4> {
 /// so the modules return such an input as it is.
 pub(crate) fn is_empty(x: &Tensor<3>) -> bool {
     x.shape().num_elements() == 0
+}
+
+/// Whether a dropout drops anything where there is a backward pass. It is switched off by `freeze`.
+fn may_drop(dropout: &Dropout) -> bool {
+    dropout.prob > 0.0 && dropout.training.is_enabled()
+}
+
+/// Whether a dropout drops anything of `x`.
+pub(crate) fn drops<const D: usize>(dropout: &Dropout, x: &Tensor<D>) -> bool {
+    may_drop(dropout) && x.device().is_autodiff()
 }
 
 /// Panics unless `x` is `[batch, seq, d_model]`. The kernels read slices, which have no shape.

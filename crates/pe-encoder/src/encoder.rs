@@ -10,7 +10,7 @@ use burn::tensor::{Bool, Device, Tensor};
 use pe_burn::{NoPositions, Positional, Positions};
 
 use crate::attention::{
-    Attention, AttentionConfig, Cache, Form, Shared, check_width, is_empty, projection,
+    Attention, AttentionConfig, Cache, Form, Shared, check_width, drops, is_empty, projection,
 };
 use crate::kernels::part::{Input, Part};
 use crate::kernels::stream::{add, open, whole};
@@ -367,7 +367,7 @@ impl Encoder {
 
     /// What a part of a layer returns, with dropout.
     fn dropped<'a>(&self, part: Part<'a>) -> Part<'a> {
-        match self.dropout.prob > 0.0 {
+        match drops(&self.dropout, part.rows()) {
             true => Part::Whole(self.dropout.forward(whole(part, self.kernels))),
             false => part,
         }

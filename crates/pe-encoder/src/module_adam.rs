@@ -42,7 +42,12 @@ pub struct ModuleAdam {
 
 impl ModuleAdam {
     /// No parameter has been stepped yet.
+    ///
+    /// # Panics
+    ///
+    /// When a number of `adam` is out of bounds.
     pub fn new(adam: Adam) -> Self {
+        adam.check_numbers();
         #[cfg(feature = "cube")]
         let on_cards = cards::Steps::new(adam);
         Self {

@@ -245,6 +245,13 @@ impl ScoreBias for TransformerXl {
         check_parameter("u", self.u.val().dims(), [heads, d_head])?;
         check_parameter("v", self.v.val().dims(), [heads, d_head])?;
         check_linear("projection", &self.projection, [d_model, d_model])?;
+        if self.projection.bias.is_some() {
+            let reason =
+                "the projection of relative positions has a bias, and Transformer-XL's has none";
+            return Err(PositionError::Config {
+                reason: reason.into(),
+            });
+        }
         score_bias(queries, keys, sizes, &device, |[(q, q_at), (k, k_at)]| {
             let scale = 1.0 / libm::sqrt(d_head as f64);
             let vector = |vector: &Param<Tensor<2>>| {
@@ -269,7 +276,7 @@ mod tests {
     use super::*;
 
     use crate::Positions;
-    use crate::testing::{distance, random, refused, values};
+    use crate::testing::{distance, random, refusal, refused, values};
 
     #[test]
     fn settings_out_of_bounds_are_refused() {
@@ -281,6 +288,18 @@ mod tests {
             config().with_max_len(0) => "max_len must be at least 1; got 0",
         }
         assert!(config().with_base(1.0).try_init(&Device::flex()).is_err());
+    }
+
+    #[test]
+    fn a_projection_with_a_bias_is_refused() {
+        let device = Device::flex();
+        let mut xl = TransformerXlConfig::new(8, 2).init(&device);
+        xl.projection = LinearConfig::new(8, 8).init(&device);
+        let [q, k] = [(); 2].map(|()| Tensor::zeros([1, 2, 3, 4], &device));
+        let at = Positions::default();
+        let words =
+            "the projection of relative positions has a bias, and Transformer-XL's has none";
+        assert_eq!(refusal(xl.try_score_bias((&q, &at), (&k, &at))), words);
     }
 
     /// The rows of a strip are those of the exact spectrum, to the left and to the right of the query, on one

@@ -27,7 +27,8 @@ impl SinusoidalPositionalEncodingConfig {
     ///
     /// [`PositionError::Number`] for a number of this configuration that is out of bounds, and
     /// [`Overflow`](PositionError::Overflow) or [`TooLarge`](PositionError::TooLarge) when `max_len` is
-    /// more than there are positions, or the buffer does not fit into memory.
+    /// more than there are positions, or the buffer does not fit into memory; [`Config`](PositionError::Config) for axes that do not go
+    /// with the width or with the formula.
     pub fn try_init(&self, device: &Device) -> Result<SinusoidalPositionalEncoding, PositionError> {
         check_dropout(self.dropout)?;
         self.input_scale.check()?;

@@ -51,8 +51,8 @@ impl FoxConfig {
     ///
     /// # Errors
     ///
-    /// [`PositionError::Number`] for a number that is out of bounds, [`Width`](PositionError::Width) when the rotation is for
-    /// another width of a head than `d_model / heads`, [`TooLarge`](PositionError::TooLarge) when the weights do not fit into
+    /// [`PositionError::Number`] for a number that is out of bounds, such as the width of a head that the rotation is for where it is not
+    /// `d_model / heads`, [`TooLarge`](PositionError::TooLarge) when the weights do not fit into
     /// memory, and the errors of the rotation's configuration.
     pub fn try_init(&self, device: &Device) -> Result<Fox, PositionError> {
         let Self { d_model, heads, .. } = *self;
@@ -62,7 +62,10 @@ impl FoxConfig {
         check_room::<f32>(self.layers.saturating_mul(heads), d_model.saturating_add(1))?;
         let rotary = match &self.rotary {
             Some(rotary) => {
-                check_width("d_head", d_head, rotary.d_head)?;
+                if rotary.d_head != d_head {
+                    let bound = format!("{d_head}, d_model / heads");
+                    return Err(PositionError::number("rotary.d_head", rotary.d_head, bound));
+                }
                 Some(rotary.try_init(device)?)
             }
             None => None,
@@ -256,7 +259,7 @@ mod tests {
             FoxConfig::new(9, 2, 1) =>
                 "d_model must be a multiple of the number of heads, 2; got 9",
             FoxConfig::new(8, 2, 1).with_rotary(rotary) =>
-                "the input has d_head 6, but this module was built for d_head 4",
+                "rotary.d_head must be 4, d_model / heads; got 6",
         }
         let fox = FoxConfig::new(8, 2, 3).init(&device);
         refused! {

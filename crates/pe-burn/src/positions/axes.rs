@@ -24,8 +24,10 @@ use crate::error::{PositionError, check_number};
 ///
 /// | models | axes |
 /// |---|---|
-/// | ViT, timm, DETR; the vision towers of Qwen2-VL | [`HEIGHT_WIDTH`](Self::HEIGHT_WIDTH) |
+/// | DETR, timm with `interleave_sin_cos`; the vision towers of Qwen2-VL | [`HEIGHT_WIDTH`](Self::HEIGHT_WIDTH) |
+/// | timm by default: all sines come before all cosines | `HEIGHT_WIDTH`, and its rows through [`convert_layout`](crate::convert_layout), from interleaved to halves |
 /// | MAE, SAM 2 | [`WIDTH_HEIGHT`](Self::WIDTH_HEIGHT) |
+/// | the plain ViT of Big Vision | `WIDTH_HEIGHT` with [`Formula::TENSOR2TENSOR`](crate::Formula::TENSOR2TENSOR) |
 /// | V-JEPA 2 | [`FRAMES_HEIGHT_WIDTH`](Self::FRAMES_HEIGHT_WIDTH) |
 /// | Flux, Wan, CogVideoX, Qwen-Image, Lumina, Z-Image | [`of_widths`](Self::of_widths) |
 /// | text of Qwen2-VL, Qwen2.5-VL and HunYuan-VL | [`mrope`](Self::mrope) |
@@ -89,7 +91,7 @@ pub enum AxisFrequencies {
 }
 
 impl Axes {
-    /// Half of the columns encode the row of a token, then half its column: as the sinusoids of timm and DETR,
+    /// Half of the columns encode the row of a token, then half its column: as the sinusoids of DETR,
     /// and the rotation in Qwen2-VL's vision tower.
     pub const HEIGHT_WIDTH: Self = Self::even(&[Axis::new(0), Axis::new(1)]);
 

@@ -24,7 +24,8 @@ use burn::tensor::{Bool, DType, Int, Tensor};
 use crate::error::{PositionError, check_size};
 use crate::tensor::counting_type;
 
-/// The largest position: 2^52 − 1. Up to it, the angle of a position can be reduced exactly.
+/// The largest position: 2^52 − 1, up to which the angle of a position can be reduced exactly. On processors with words of 32 bits it is
+/// 2^32 − 1,025.
 pub const MAX_POSITION: usize = if usize::BITS > 52 {
     ((1_u64 << 52) - 1) as usize
 } else {
@@ -270,19 +271,15 @@ impl Positions {
         let (seq, axes) = rows
             .first()
             .map_or((0, 1), |row| (row.tokens(), row.axes()));
-        let mut values = Vec::with_capacity(rows.len() * seq * axes);
-        for (i, row) in rows.iter().enumerate() {
+        for row in rows {
             row.check_axes(axes)?;
-            if row.tokens() != seq {
-                return Err(PositionError::Ragged {
-                    row: i,
-                    expected: seq,
-                    got: row.tokens(),
-                });
-            }
-            values.extend_from_slice(row.values());
         }
-        Ok(Self::of_coordinates(values, [rows.len(), seq, axes]))
+        check_even(rows.iter().map(Coordinates::tokens))?;
+        let values = rows.iter().flat_map(Coordinates::values).copied();
+        Ok(Self::of_coordinates(
+            values.collect(),
+            [rows.len(), seq, axes],
+        ))
     }
 
     /// Coordinates that are known to be in range.
@@ -355,7 +352,8 @@ impl Positions {
     /// These positions, with some tokens marked as padding. The positions
     /// themselves do not change. The marks matter to five encodings alone: a learned table with a padding row, fairseq's formula,
     /// which encodes padding as zeros, the convolutions of wav2vec 2.0 and of CPVT, which leave padding out, and CoPE, which does
-    /// not count keys that are padding. Attention needs a mask of its own. Positions from a mask, and randomized ones, are marked already.
+    /// not count keys that are padding. Attention needs a mask of its own. Positions from a mask, and randomized ones, are marked already;
+    /// these marks take the place of theirs.
     ///
     /// # Shapes
     ///
@@ -433,18 +431,23 @@ fn is_empty<K: burn::tensor::kind::Basic>(tensor: &Tensor<2, K>) -> bool {
 /// The elements of rows of equal length, and the shape.
 fn flatten<T: Copy, R: AsRef<[T]>>(rows: &[R]) -> Result<(Vec<T>, [usize; 2]), PositionError> {
     let seq = rows.first().map_or(0, |row| row.as_ref().len());
+    check_even(rows.iter().map(|row| row.as_ref().len()))?;
     let mut all = Vec::with_capacity(rows.len() * seq);
-    for (i, row) in rows.iter().map(AsRef::as_ref).enumerate() {
-        if row.len() != seq {
-            return Err(PositionError::Ragged {
-                row: i,
-                expected: seq,
-                got: row.len(),
-            });
-        }
-        all.extend_from_slice(row);
+    for row in rows {
+        all.extend_from_slice(row.as_ref());
     }
     Ok((all, [rows.len(), seq]))
+}
+
+/// Refuses rows that are not as long as the first.
+fn check_even(mut lengths: impl Iterator<Item = usize>) -> Result<(), PositionError> {
+    let Some(expected) = lengths.next() else {
+        return Ok(());
+    };
+    match lengths.zip(1..).find(|(len, _)| *len != expected) {
+        Some((got, row)) => Err(PositionError::Ragged { row, expected, got }),
+        None => Ok(()),
+    }
 }
 
 /// The ids of a tensor, each of which must be at most `max`.

@@ -47,6 +47,12 @@ fn ids_out_of_range_are_refused() {
     let error = Positions::from_id_rows(&[vec![0, 1], vec![2]]).unwrap_err();
     let (row, expected, got) = (1, 2, 1);
     assert_eq!(error, PositionError::Ragged { row, expected, got });
+    // Memory for as many rows as long as the first, 80 TB, is not asked for.
+    let mut rows = vec![vec![]; 1_000_000];
+    rows[0] = vec![0; 10_000_000];
+    let error = Positions::from_id_rows(&rows).unwrap_err();
+    let (expected, got) = (10_000_000, 0);
+    assert_eq!(error, PositionError::Ragged { row, expected, got });
 }
 
 #[test]

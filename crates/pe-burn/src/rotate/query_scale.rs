@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use burn::tensor::{FloatDType, Tensor, TensorData};
 
-use crate::error::PositionError;
+use crate::error::{PositionError, check_finite, check_size};
 use crate::positions::Positions;
 use crate::tensor::{cast, check_float, compute_dtype};
 
@@ -34,7 +34,7 @@ use crate::tensor::{cast, check_float, compute_dtype};
 #[doc(alias = "llama_4_scaling_beta")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueryScale {
-    /// How strongly the factor grows.
+    /// How strongly the factor grows; finite.
     pub beta: f64,
     /// The factor grows whenever the position passes a multiple of this number, at least 1.
     pub length: usize,
@@ -58,12 +58,14 @@ impl QueryScale {
     ///
     /// # Errors
     ///
-    /// [`PositionError::Shape`] or [`Batch`](PositionError::Batch) when the positions are for another
-    /// shape, [`Overflow`](PositionError::Overflow) past [`MAX_POSITION`](crate::MAX_POSITION),
+    /// [`PositionError::Number`] for a `length` of 0 and a `beta` that is not finite, [`Shape`](PositionError::Shape) or
+    /// [`Batch`](PositionError::Batch) when the positions are for another shape, [`Overflow`](PositionError::Overflow) past [`MAX_POSITION`](crate::MAX_POSITION),
     /// [`NotWhole`](PositionError::NotWhole) for times, [`Grid`](PositionError::Grid) for coordinates, and
     /// [`Quantized`](PositionError::Quantized) for quantized queries.
     pub fn scale(&self, q: Tensor<4>, positions: &Positions) -> Result<Tensor<4>, PositionError> {
         check_float(&q)?;
+        check_finite("beta", self.beta)?;
+        check_size("length", self.length)?;
         let [batch, _, seq, _] = q.dims();
         let rows = positions.to_rows(seq)?;
         if rows.len() != 1 && rows.len() != batch {
@@ -118,6 +120,22 @@ mod tests {
             refusal(scale.scale(q, &Positions::from_starts([1, 2, 3]))),
             "there are 3 rows of positions for a batch of 2 rows"
         );
+        for (wrong, words) in [
+            (
+                QueryScale { length: 0, ..scale },
+                "length must be at least 1; got 0",
+            ),
+            (
+                QueryScale {
+                    beta: f64::NAN,
+                    ..scale
+                },
+                "beta must be finite in f32; got NaN",
+            ),
+        ] {
+            let q = Tensor::ones([1, 1, 1, 2], &Device::flex());
+            assert_eq!(refusal(wrong.scale(q, &Positions::from(9))), words);
+        }
         // In a short type the product is rounded, and not the factor before it.
         let one = Tensor::<4>::full([1, 1, 1, 1], 1.5, (&Device::flex(), DType::BF16));
         let scaled = scale.scale(one, &Positions::from(9)).unwrap();

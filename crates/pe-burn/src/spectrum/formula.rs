@@ -1,5 +1,6 @@
 //! The sinusoidal encodings of other libraries: their frequencies, columns, scales and offsets.
 
+use alloc::format;
 use core::f64::consts::TAU;
 
 use serde::{Deserialize, Serialize};
@@ -20,7 +21,7 @@ use crate::positions::MAX_POSITION;
 /// | formula | ω_i | columns | an odd width ends in |
 /// |---|---|---|---|
 /// | [`Paper`](Self::Paper) | base^(−2i/d_model) | interleaved | a sine |
-/// | [`Wavelengths`](Self::Wavelengths) | 2π/min · (max/min)^(−i/(n − 1)), ⌈d_model/2⌉ of them | interleaved | a sine |
+/// | [`Wavelengths`](Self::Wavelengths) | 2π/min · (max/min)^(−i/(m − 1)), m = ⌈d_model/2⌉ of them | interleaved | a sine |
 /// | [`Tensor2Tensor`](Self::Tensor2Tensor) | min · (max/min)^(−i/(n − 1)) | halves | a zero |
 /// | [`Fairseq`](Self::Fairseq) | 10 000^(−i/(n − 1)), from `padding_index + 1` on | halves | a zero |
 /// | [`Marian`](Self::Marian) | 10 000^(−2i/d_model) | halves | a cosine; the last sine has none |
@@ -282,7 +283,7 @@ impl Formula {
             }
             Self::Fairseq { padding_index } => {
                 let fits = padding_index < MAX_POSITION;
-                let bound = "less than the largest position, 2^52 − 1";
+                let bound = format!("less than the largest position, {MAX_POSITION}");
                 check_number(fits, "padding_index", padding_index, bound)
             }
             Self::Mlx {
@@ -318,7 +319,7 @@ impl Formula {
             }
             Self::Tape { length, .. } => {
                 let fits = (1..=MAX_POSITION).contains(&length);
-                let bound = "at least 1, and at most the largest position, 2^52 − 1";
+                let bound = format!("at least 1, and at most the largest position, {MAX_POSITION}");
                 check_number(fits, "length", length, bound)
             }
         }

@@ -2,6 +2,8 @@
 
 use burn::tensor::Tensor;
 
+use crate::kernels::check;
+
 /// The keys and values that one [`Attention`](super::Attention) has computed so far, for decoding.
 ///
 /// It has memory for tokens to come, so that a step writes its keys and values behind those before. When the memory is
@@ -72,6 +74,7 @@ fn check_fits(room: &Room, more: &Tensor<4>) {
             [of_batch, of_heads, of_width],
             "batch, heads and width of the tokens, and those of their cache"
         );
+        check::alike("what the new tokens have", more, "their cache", room);
     }
 }
 

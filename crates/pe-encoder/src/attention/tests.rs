@@ -61,6 +61,13 @@ fn dropout_changes_the_output_on_an_autodiff_device_only() {
     let x = Tensor::from_data(x.into_data(), &Device::flex());
     let tested = values(with.valid().forward(x, None, &alibi.valid(), &at));
     assert!(difference(&expected, &tested) < 2e-6);
+    // A frozen layer drops nothing, and needs no matrix of weights.
+    assert!(with.form().dropout && drops(&with.dropout, &Tensor::<1>::zeros([1], &device)));
+    let frozen = with.freeze();
+    assert!(!frozen.form().dropout);
+    let x = Tensor::random([2, 9, D_MODEL], Distribution::Default, &device);
+    let kept = values(frozen.forward(x.clone(), None, &alibi, &at));
+    assert_eq!(kept, values(without.forward(x, None, &alibi, &at)));
 }
 
 /// With the same number for every distance, what is added is that number times the sum of the values of all keys that a
@@ -255,6 +262,29 @@ fn gradients_pass_through_a_cache() {
         Tensor::cat(parts.to_vec(), 1)
     });
     assert!(difference(&whole, &cached) < 1e-5);
+}
+
+/// The cache goes on as it was after a step that was refused.
+#[test]
+fn a_cache_of_another_float_type_is_refused() {
+    let device = Device::flex();
+    let attention = AttentionConfig::new(D_MODEL, HEADS).with_causal(true);
+    let attention = attention.init(&device);
+    let none = scheme("none", &device);
+    let x = random([1, 1, D_MODEL], &device);
+    let [mut cache, mut untouched] = [Cache::default(), Cache::default()];
+    for cache in [&mut cache, &mut untouched] {
+        attention.forward_cached(x.clone(), &none, cache);
+    }
+    let wide = Tensor::zeros([1, HEADS, 1, D_MODEL / HEADS], (&device, DType::F64));
+    let said = refused(|| cache.extend([wide.clone(), wide], None));
+    assert!(
+        said.starts_with("what the new tokens have is F64 on "),
+        "{said}"
+    );
+    let [got, expected] =
+        [cache, untouched].map(|mut cache| attention.forward_cached(x.clone(), &none, &mut cache));
+    assert_eq!(values(got), values(expected));
 }
 
 #[test]

@@ -1,15 +1,16 @@
 use super::*;
-use burn::module::{ModuleVisitor, Param};
+use burn::module::{ModuleVisitor, Param, ParamGroup, Quantizer};
 use burn::nn::LayerNormConfig;
 use burn::nn::activation::ActivationConfig;
 use burn::nn::attention::generate_autoregressive_mask;
 use burn::nn::transformer::{
     TransformerEncoder, TransformerEncoderConfig, TransformerEncoderInput, TransformerEncoderLayer,
 };
+use burn::tensor::quantization::{Calibration, QuantValue};
 use burn::tensor::{Distribution, Gradients};
 use pe_burn::{PositionalConfig, PositionalScheme};
 
-use crate::testing::{difference, padding_of_rows, refused, values};
+use crate::testing::{difference, padding_of_rows, random, refused, values};
 
 mod burns;
 
@@ -50,6 +51,33 @@ fn dropout_changes_the_output_in_training_alone() {
     assert_ne!(run(&dropping, &x), without);
     let x = x.without_autodiff();
     assert_eq!(run(&dropping.valid(), &x), without);
+}
+
+/// Kernels take no quantized weights: Burn's operations run them, for normalizations before and after.
+#[test]
+fn quantized_weights_are_taken() {
+    let device = Device::flex();
+    for norm in [Norm::Pre, Norm::Post] {
+        let encoder = config().with_norm(norm).init(&device);
+        let x = random([2, 5, D_MODEL], &device);
+        let none = no_positions(&device);
+        let run = |encoder: &Encoder| {
+            values(encoder.forward(x.clone(), None, &none, &Positions::default()))
+        };
+        let scheme = device.settings().quantization.scheme;
+        let scheme = scheme.with_value(QuantValue::Q8S);
+        let quantizer = || Quantizer::new(Calibration::MinMax, scheme);
+        let all = encoder.clone().quantize_weights(&mut quantizer());
+        let inner = ParamGroup::from_path("layers.0.inner.weight");
+        let one = encoder
+            .clone()
+            .quantize_weights_group(&mut quantizer(), inner);
+        let expected = run(&encoder);
+        for (quantized, bound) in [(all, 0.1), (one, 0.02)] {
+            let apart = difference(&expected, &run(&quantized));
+            assert!(apart > 0.0 && apart < bound, "{apart}");
+        }
+    }
 }
 
 #[test]

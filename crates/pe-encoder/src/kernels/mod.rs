@@ -142,7 +142,9 @@ pub(crate) fn tensor(input: Input<'_>, kernels: Kernels) -> Tensor<3> {
 pub(crate) fn linear_of(input: Input<'_>, layer: &Linear, kernels: Kernels) -> Tensor<3> {
     match (input, &layer.bias) {
         #[cfg(feature = "flex")]
-        (Input::Normalized(x, norm), Some(bias)) if kernels.runner(&x) == Runner::Flex => {
+        (Input::Normalized(x, norm), Some(bias))
+            if kernels.runner(&x) == Runner::Flex && !is_quantized(layer) =>
+        {
             check::linear("a linear layer", layer, x.dims()[2]);
             let norm = parameters(norm, &x);
             flex::normed_linear(x, norm, layer.weight.val(), bias.val())
@@ -166,12 +168,20 @@ fn parameters(norm: &LayerNorm, x: &Tensor<3>) -> (Tensor<1>, Tensor<1>, f64) {
 pub(crate) fn linear(x: Tensor<3>, layer: &Linear, kernels: Kernels) -> Tensor<3> {
     check::linear("a linear layer", layer, x.dims()[2]);
     match (kernels.runner(&x), &layer.bias) {
+        _ if is_quantized(layer) => plain::linear(x, layer),
         #[cfg(feature = "flex")]
         (Runner::Flex, Some(bias)) => flex::linear(x, layer.weight.val(), bias.val()),
         #[cfg(feature = "cube")]
         (Runner::Cube, Some(bias)) => cube::linear(x, layer.weight.val(), bias.val()),
         (_, _) => plain::linear(x, layer),
     }
+}
+
+/// Whether the weight or the bias of a layer is quantized, which kernels do not take.
+fn is_quantized(layer: &Linear) -> bool {
+    let bias = layer.bias.as_ref().map(|bias| bias.val().dtype());
+    let dtypes = [Some(layer.weight.val().dtype()), bias];
+    dtypes.into_iter().flatten().any(|dtype| !dtype.is_float())
 }
 
 /// As [`plain::layer_norm`].
@@ -196,7 +206,10 @@ pub(crate) fn layer_norm(x: Tensor<3>, norm: &LayerNorm, kernels: Kernels) -> Te
 /// γ and β of a normalization of `x`, which panics as [`layer_norm`] says.
 fn checked(norm: &LayerNorm, x: &Tensor<3>, runner: Runner) -> (Tensor<1>, Tensor<1>) {
     let [_, _, d_model] = x.dims();
-    let (gamma, beta) = (norm.gamma.val(), norm.beta.val());
+    let [gamma, beta] = [&norm.gamma, &norm.beta].map(|of| match of.val() {
+        of if of.dtype().is_float() => of,
+        quantized => quantized.dequantize(),
+    });
     for (name, of) in [("γ", &gamma), ("β", &beta)] {
         let name = format_args!("{name} of a layer normalization");
         check::shape(name, of, [d_model]);
@@ -233,7 +246,9 @@ pub(crate) fn feed_forward<'a>(
         activation,
         &inner.bias,
         &outer.bias,
-    ) {
+    ) && !is_quantized(inner)
+        && !is_quantized(outer)
+    {
         let (inner, outer) = (
             (inner.weight.val(), b1.val()),
             (outer.weight.val(), b2.val()),
@@ -301,31 +316,31 @@ pub(crate) fn attention(
     match kernels.runner(&qkv) {
         #[cfg(feature = "cube")]
         Runner::Cube => {
-            let bias = with_window(bias, mask.window, [heads, seq, seq], &qkv.device());
+            let bias = with_window(bias, mask.window, [seq, seq], &qkv.device());
             cube::attention(qkv, mask, bias, heads)
         }
         #[cfg(feature = "flex")]
         Runner::Flex => flex::attention(qkv, mask, (factor, bias), [heads, d_head]),
         #[cfg(feature = "tch")]
         Runner::Torch => {
-            let bias = with_window(bias, mask.window, [heads, seq, seq], &qkv.device());
+            let bias = with_window(bias, mask.window, [seq, seq], &qkv.device());
             torch::attention(qkv, mask, bias, heads)
         }
         Runner::Plain => plain::attention(qkv, mask, bias, heads),
     }
 }
 
-/// For kernels without local attention: the bias, lowered at every key outside of a window, `[1 or batch, heads, queries, keys]`.
+/// For kernels without local attention: the bias, lowered at every key outside of a window, `[1 or batch, heads, queries, keys]`;
+/// without a bias the same for all heads, `[1, 1, queries, keys]`.
 #[cfg(any(feature = "cube", feature = "tch"))]
 fn with_window(
     bias: Option<Tensor<4>>,
     window: Option<usize>,
-    [heads, queries, keys]: [usize; 3],
+    [queries, keys]: [usize; 2],
     device: &Device,
 ) -> Option<Tensor<4>> {
     let scores = plain::outside(window, queries, keys, device).map(|outside| {
-        let outside = outside.expand([1, heads, queries, keys]);
-        let inside = Tensor::zeros([1, heads, queries, keys], (device, DType::F32));
+        let inside = Tensor::zeros([1, 1, queries, keys], (device, DType::F32));
         inside.mask_fill(outside, plain::LOWERED)
     });
     plain::together(bias, scores)
@@ -400,7 +415,7 @@ pub(crate) fn cached_attention(
     match runner {
         #[cfg(feature = "cube")]
         Runner::Cube => {
-            let bias = with_window(bias, window, [heads, queries, keys], &q.device());
+            let bias = with_window(bias, window, [queries, keys], &q.device());
             cube::cached_attention(q, cache, bias)
         }
         #[cfg(feature = "flex")]

@@ -33,6 +33,17 @@ pub(crate) enum Part<'a> {
     OneSequence(Tensor<3>, &'a Linear, usize),
 }
 
+impl Part<'_> {
+    /// The tensor, or the input of the last layer.
+    pub(crate) fn rows(&self) -> &Tensor<3> {
+        match self {
+            Self::Whole(x) | Self::Last(x, _) => x,
+            #[cfg(feature = "cube")]
+            Self::OneSequence(x, ..) => x,
+        }
+    }
+}
+
 /// What is added to scores, and by what these are multiplied before.
 pub(crate) struct Added {
     /// 1, unless [`Kernels::take_all_forms`](super::Kernels::take_all_forms) says that it may be another.

@@ -72,7 +72,7 @@ impl SchemeConfig for PositionalConfig {
         };
         let lengths = Lengths {
             trained: sizes.trained_len,
-            longest: sizes.tested_len,
+            longest: sizes.max_len,
             tested: sizes.tested_len,
         };
         Ok(Self::Rotary(

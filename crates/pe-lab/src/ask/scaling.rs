@@ -62,9 +62,9 @@ impl Lengths {
         }
     }
 
-    /// The scaling of this name that extends the training length to the longest length.
+    /// The scaling of this name that extends the training length to the longest length of a test.
     ///
-    /// Its original length is the training length. Its factor is the longest length divided by the training length, at
+    /// Its original length is the training length. Its factor is the longest tested length divided by the training length, at
     /// least 1; for `dynamic`, which adapts to the length of each input, it is 1.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl Lengths {
     /// Which names there are.
     pub fn scaling(self, name: &str) -> Result<RopeScaling, String> {
         let original = self.trained.max(2);
-        let factor = (self.longest as f64 / self.trained.max(1) as f64).max(1.0);
+        let factor = (self.tested as f64 / self.trained.max(1) as f64).max(1.0);
         Ok(match name {
             "linear" => Linear::new(factor).into(),
             "ntk" => Ntk::new(factor).into(),

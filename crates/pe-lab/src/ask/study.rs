@@ -110,6 +110,12 @@ impl StudySpec {
         };
         let seeds = plan.seeds.unwrap_or(Seeds::Count(count as u64)).list()?;
         unique("seed", &seeds)?;
+        if plan.until.is_some() && seeds.len() < FEWEST_SEEDS {
+            return Err(LabError::Usage(format!(
+                "a study that stops when it is decided has at least {FEWEST_SEEDS} seeds, since fewer prove nothing, and this one has {}",
+                seeds.len()
+            )));
+        }
         let tune = plan.tune.map(|count| Tuned::around(&recipe, count, &seeds));
         if let Some(scalings) = &plan.test_scalings {
             check_scalings(scalings, &names, &tasks, &schemes, &model)?;
@@ -180,13 +186,10 @@ impl StudySpec {
     ///
     /// [`LabError::Usage`] with the reason.
     pub fn check_fits(&self, tasks: &Tasks) -> Result<(), LabError> {
-        for task in &self.tasks {
-            let task = tasks.get(&task.name)?;
-            for scheme in &self.schemes {
-                Scheme::check_fits(scheme, task.as_ref(), &self.model)?;
-            }
-        }
-        Ok(())
+        let tasks = self.tasks.iter().map(|task| tasks.get(&task.name));
+        let tasks = tasks.collect::<Result<Vec<_>, LabError>>()?;
+        let mut schemes = self.schemes.iter();
+        schemes.try_for_each(|scheme| names::check_fits(scheme, &tasks, &self.model))
     }
 
     /// Refuses a trial whose folder has a longer name than file systems take.

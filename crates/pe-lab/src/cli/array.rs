@@ -166,13 +166,19 @@ rounds=${{PE_LAB_ROUNDS:-3}}
 mkdir -p {out}
 
 # Once all parts have ended, one more job merges them and writes the report. If a trial is missing, since a part
-# was killed, that job submits the whole again, at most three times; what is there is kept.
-if [ "$part" = 0 ] && [ "$restarts" = 0 ]; then
+# was killed, that job submits the whole again, at most three times; what is there is kept. A training that diverged (1) would
+# do so again.
+submitted={out}"/merge-$SLURM_ARRAY_JOB_ID"
+if [ "$part" = 0 ] && [ ! -e "$submitted" ]; then
     cp "$0" {out}/array.sbatch
     again="env -u SLURM_RESTART_COUNT PE_LAB_ROUNDS=$((rounds - 1)) sbatch "{again}
     [ "$rounds" -gt 0 ] || again=false
-    sbatch --job-name=pe-lab-merge --dependency="afterany:$SLURM_ARRAY_JOB_ID" --open-mode=append \
-        {asked_merge}--wrap={merge}" || $again"
+    if sbatch --job-name=pe-lab-merge --dependency="afterany:$SLURM_ARRAY_JOB_ID" --open-mode=append \
+        {asked_merge}--wrap={merge}" || {{ [ \$? -ne 1 ] && $again; }}"; then
+        touch "$submitted"
+    else
+        echo "no job could be submitted that merges the parts; once all have ended, run:" {merge} >&2
+    fi
 fi
 
 # A part that failed goes on where it stopped, at most three times; Slurm does the same with one that was

@@ -327,6 +327,7 @@ impl CompareArgs {
     /// Runs the study, and returns the exit code.
     pub fn run(&self) -> Result<u8, LabError> {
         let mut study = self.study()?;
+        study.check_is_free()?;
         keep_as_private_as(study.tasks().files())?;
         let program = std::env::current_exe().map_err(LabError::file("pe-lab".as_ref()))?;
         let stop = stop_of_trials()?;

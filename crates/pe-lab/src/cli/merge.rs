@@ -23,13 +23,14 @@ pub(super) struct MergeArgs {
 }
 
 impl MergeArgs {
-    /// Merges, writes the report, and returns the exit code.
+    /// Merges, writes the report, and returns the exit code: 3 if trials are missing.
     pub fn run(&self) -> Result<u8, LabError> {
         if let Some(first) = self.parts.first() {
             keep_as_private_as(Study::load(first)?.tasks().files())?;
         }
         let study = merge(&self.parts, &self.out)?;
         let (outcomes, paper) = (study.outcomes()?, ForPaper::default());
-        show(&study, &outcomes, &self.show, paper, study.folder())
+        let code = show(&study, &outcomes, &self.show, paper, study.folder())?;
+        Ok(if outcomes.missing.is_empty() { code } else { 3 })
     }
 }

@@ -54,7 +54,7 @@ Words:
   step      one batch of examples, and one update of the model's weights
 
 Environment: NO_COLOR turns colours off.
-Exit codes: 0 success, 1 a trial or the study failed or was stopped, 2 wrong use.")]
+Exit codes: 0 success, 1 a trial or the study failed or was stopped, 2 wrong use, 3 trials are missing after `merge`.")]
 pub struct Cli {
     #[command(subcommand)]
     command: Option<Command>,

@@ -1,5 +1,6 @@
 //! `pe-lab report`: the report of a study, which `compare` writes too.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -45,7 +46,7 @@ pub(super) struct Show {
 /// What a paper takes of a report.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(super) struct ForPaper {
-    /// Also write the folder paper/: tables, a paragraph of methods, pictures
+    /// Also write the folder paper/: tables, pictures, and of a study a paragraph of methods
     ///
     /// Tables as Markdown and LaTeX, the methods with their sources, and the pictures as PDF (as SVG in a build without the
     /// feature pdf).
@@ -116,6 +117,16 @@ impl ReportArgs {
                     .into(),
             ));
         }
+        let mut real: Vec<PathBuf> = Vec::new();
+        for folder in &self.folders {
+            // One that is not there is refused when it is read.
+            let one = fs::canonicalize(folder).unwrap_or_default();
+            if real.contains(&one) {
+                let folder = folder.display();
+                return Err(LabError::Usage(format!("{folder} is named twice")));
+            }
+            real.extend(Some(one).filter(|one| !one.as_os_str().is_empty()));
+        }
         let studies = self.folders.iter().map(|folder| Study::load(folder));
         let studies = studies.collect::<Result<Vec<_>, _>>()?;
         for study in &studies {
@@ -141,8 +152,16 @@ impl ReportArgs {
 /// study's own report would be lost.
 pub(super) fn free(out: &Path, of: Option<&StudyFolder>) -> Result<StudyFolder, LabError> {
     make_named_folder(out)?;
+    // The study's own folder may be named in another way, as `./study`.
+    let is_own = |of: &&StudyFolder| {
+        let real = |folder: &Path| fs::canonicalize(folder).ok();
+        real(of.path()) == real(out)
+    };
+    if let Some(own) = of.filter(is_own) {
+        return Ok(own.clone());
+    }
     let to = StudyFolder::at(out);
-    match is_there(&to.spec())? && of != Some(&to) {
+    match is_there(&to.spec())? {
         true => Err(LabError::Usage(format!(
             "{} holds a study of its own; choose another folder with --out",
             out.display()

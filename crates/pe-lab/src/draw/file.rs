@@ -35,7 +35,7 @@ impl Format {
             },
             _ => Err(LabError::Usage(format!(
                 "{} ends in none of .svg, .png and .pdf; the end of the name chooses the format, so choose \
-                 another name with --out",
+                 another name",
                 file.display()
             ))),
         }

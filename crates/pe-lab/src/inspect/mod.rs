@@ -87,7 +87,8 @@ impl Inspection {
         });
         let text = text.map_err(LabError::file(config))?;
         let name = config.display().to_string();
-        let mut inspection = Self::of_file(&text, like).map_err(|error| match error {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let mut inspection = Self::of_file(text, like).map_err(|error| match error {
             LabError::Position(PositionError::Config { reason }) => {
                 LabError::Usage(with_name(&reason, &name))
             }

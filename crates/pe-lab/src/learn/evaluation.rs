@@ -25,22 +25,34 @@ const CHUNK: usize = 128;
 /// its memory: sequences of more than 128 tokens go through in smaller batches.
 const PAIRS: usize = CHUNK * 128 * 128;
 
+/// The most scores of classes per forward pass, 256 MiB of them. This bounds the memory of a large vocabulary, which has a score of each
+/// entry at each token.
+const SCORES: usize = 1 << 26;
+
 /// How many sequences of `tokens` tokens go through the model at once.
-pub(super) fn chunk(tokens: usize) -> usize {
-    (PAIRS / (tokens * tokens).max(1)).clamp(1, CHUNK)
+pub(super) fn chunk(tokens: usize, classes: usize) -> usize {
+    let pairs = PAIRS / (tokens * tokens).max(1);
+    pairs.min(with_room(tokens, classes)).clamp(1, CHUNK)
 }
 
-/// The batches of a test set, in its order. A scheme whose encoding changes with the length gets batches of one length, so that
+/// How many sequences of `tokens` tokens have scores of at most 256 MiB; 1 if none has.
+pub(super) fn with_room(tokens: usize, classes: usize) -> usize {
+    (SCORES / tokens.saturating_mul(classes).max(1)).max(1)
+}
+
+/// The batches of a test set, in its order, for answers of this many classes. A scheme whose encoding changes with the length gets batches of one length, so that
 /// what the model says of a row does not depend on the padding that longer rows beside it bring.
 fn batches<'a>(
     model: &Model,
     set: &'a [Sample],
-    longest: usize,
+    classes: usize,
 ) -> impl Iterator<Item = &'a [Sample]> + use<'a> {
+    let longest = set.iter().map(|sample| sample.input.len()).max();
+    let rows = chunk(longest.unwrap_or(0), classes);
     let follows_length = model.scheme().encoding.follows_length();
     let alike = move |a: &Sample, b: &Sample| !follows_length || a.input.len() == b.input.len();
     let of_lengths = set.chunk_by(alike);
-    of_lengths.flat_map(move |set| set.chunks(chunk(longest)))
+    of_lengths.flat_map(move |set| set.chunks(rows))
 }
 
 /// Tests a trained model on every test set of a task.
@@ -110,9 +122,8 @@ pub(super) fn outcomes(
     device: &Device,
 ) -> Result<Vec<f64>, LabError> {
     let mut outcomes = Vec::new();
-    let longest = set.iter().map(|s| s.input.len()).max().unwrap_or(0);
     let measure = task.measure();
-    for chunk in batches(model, set, longest) {
+    for chunk in batches(model, set, task.classes()) {
         let batch = TensorBatch::new(chunk, task.readout(), device).at(chunk, source)?;
         let logits: Tensor<2> =
             model.forward(batch.input, batch.padding, &batch.positions, batch.read);
@@ -238,7 +249,8 @@ fn outputs(
     let share = 1.0 / sources.len() as f32;
     for mut source in sources {
         let mut done = 0;
-        for chunk in batches(model, samples, longest) {
+        // One answer for each sequence has few scores, whatever the number of classes.
+        for chunk in batches(model, samples, 1) {
             let batch = TensorBatch::new(chunk, readout, device).at(chunk, &mut source)?;
             let logits: Tensor<2> =
                 model.forward(batch.input, batch.padding, &batch.positions, batch.read);

@@ -58,7 +58,7 @@ pub fn generate(
     let mut order: Vec<usize> = (0..prompts.len()).collect();
     order.sort_by_key(|row| prompts[*row].len());
     for same in order.chunk_by(|a, b| prompts[*a].len() == prompts[*b].len()) {
-        for rows in same.chunks(chunk(task.max_tokens())) {
+        for rows in same.chunks(chunk(task.max_tokens(), task.classes())) {
             let of_rows: Vec<&[usize]> = rows.iter().map(|row| &prompts[*row][..]).collect();
             let written = match decodes_from_cache(model, &of_rows) {
                 true => from_cache(model, task, how, &of_rows, device)?,

@@ -24,12 +24,7 @@ pub(super) fn claim(
 ) -> Result<Lock, LabError> {
     let path = folder.path();
     make_named_folder(path)?;
-    // Asked twice: another process may have made the folder its own in between.
-    if !is_there(&folder.spec())? && !is_free(folder)? && !is_there(&folder.spec())? {
-        return Err(LabError::NotAStudy {
-            folder: path.to_path_buf(),
-        });
-    }
+    check_free(folder)?;
     let lock = Lock::of(path, &folder.lock())?;
     remove_unfinished(&folder.entry(""))?;
     for place in folder.places_of_data() {
@@ -77,6 +72,17 @@ fn set_aside(trial: &TrialSpec, folder: &StudyFolder) -> Result<(), LabError> {
     let aside = folder.aside(&id, &trial.steps_id());
     if is_there(aside.entry())? && !is_there(place.entry())? {
         rename(aside.entry(), place.entry())?;
+    }
+    Ok(())
+}
+
+/// Refuses a folder that holds something else than a study.
+pub(super) fn check_free(folder: &StudyFolder) -> Result<(), LabError> {
+    // Asked twice: another process may have made the folder its own in between.
+    if !is_there(&folder.spec())? && !is_free(folder)? && !is_there(&folder.spec())? {
+        return Err(LabError::NotAStudy {
+            folder: folder.path().to_path_buf(),
+        });
     }
     Ok(())
 }

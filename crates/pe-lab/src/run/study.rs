@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::claim::claim;
+use super::claim::{check_free, claim};
 use super::costs::Costs;
 use super::data_copy::kept_tasks;
 use super::lock::Lock;
@@ -98,6 +98,15 @@ impl Study {
         let spec = spec_in(&folder)?;
         let tasks = kept_tasks(spec.data.as_ref(), &folder)?;
         Self::new(spec, tasks, folder.path())
+    }
+
+    /// Refuses a folder that holds something else than a study, before anything is run.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError::NotAStudy`].
+    pub fn check_is_free(&self) -> Result<(), LabError> {
+        check_free(&self.folder)
     }
 
     /// This study in another folder, which may hold only a part of the trials.

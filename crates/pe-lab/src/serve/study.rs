@@ -120,6 +120,8 @@ struct Now<'a> {
     done: usize,
     failed: usize,
     begun: usize,
+    /// The trainings so far that choose learning rates; they come before the trials.
+    choosing: usize,
     /// The time that the trials left will take, from those of the same task that are done.
     seconds_left: Option<f64>,
     report: bool,
@@ -232,12 +234,23 @@ impl Watched {
             done: count(State::Done),
             failed: count(State::Failed),
             begun,
+            choosing: self.choosing(spec),
             // Trials that run at the same time share the time.
             seconds_left: seconds.map(|seconds| seconds / begun.max(1) as f64),
             report: matches!(inside::open(&self.folder.page()), Ok(Some(_))),
             curves,
             trials,
         })
+    }
+
+    /// The number of trainings that choose learning rates and have begun, or ended.
+    fn choosing(&self, spec: &StudySpec) -> usize {
+        let all = match spec.tune.is_some() {
+            true => self.folder.trials().names().unwrap_or_default(),
+            false => Vec::new(),
+        };
+        let names = all.iter().filter_map(|name| name.to_str());
+        names.filter(|name| name.contains("-rate-")).count()
     }
 
     /// What the report says. There is nothing before the first report, and nothing in a file that cannot be read.

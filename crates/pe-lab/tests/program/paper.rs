@@ -78,6 +78,7 @@ fn two_studies_stand_beside_each_other_in_a_folder_of_their_own() {
     for [arguments, said] in rows(
         "
         report short long                    | name it with --out
+        report short ./short --out both      | ./short is named twice
         report short long --out long         | long holds a study of its own
         report short gone --out both         | gone holds no study
         report short long --out both --paper | --no-titles and --details are about one study

@@ -51,7 +51,7 @@ fn parts_merge_to_the_study_of_one_machine() {
 
     // A part that is missing is named; the study can be completed later.
     let all = at("all");
-    failed(merge(&[&parts[0], &parts[1]], &all), 1).says("have not been run yet");
+    failed(merge(&[&parts[0], &parts[1]], &all), 3).says("have not been run yet");
     well(merge(&[&parts[0], &parts[1], &parts[2]], &all));
     assert_eq!(numbers(&all), numbers(&at("whole")));
     assert_eq!(numbers(&all).len(), 8);
@@ -67,7 +67,7 @@ fn parts_merge_to_the_study_of_one_machine() {
     let reason = trial.join("failure.json");
     fs::write(parts[0].join(&reason), "\"its process ended\"").unwrap();
     let late = at("late");
-    failed(merge(&[&parts[0], &parts[1], &parts[2]], &late), 1)
+    failed(merge(&[&parts[0], &parts[1], &parts[2]], &late), 3)
         .says("has no result: its process ended");
     fs::write(parts[0].join(&result), bytes).unwrap();
     well(merge(&[&parts[0], &late], &late));
@@ -114,7 +114,8 @@ fn what_is_no_part_is_wrong_use() {
     for shard in ["3/3", "1", "a/b"] {
         failed(part(shard), 2).says("such as 0/4");
     }
-    fs::write(&plan, format!("until = \"decided\"\n{PLAN}")).unwrap();
+    let three = PLAN.replace("seeds = 2", "seeds = 3");
+    fs::write(&plan, format!("until = \"decided\"\n{three}")).unwrap();
     failed(part("0/2"), 2).says("looked at as a whole");
     fs::write(&plan, format!("tune = 3\n{PLAN}")).unwrap();
     failed(part("0/2"), 2).says("learning rates of its own");
@@ -179,6 +180,13 @@ fn the_script_for_slurm_runs_a_part_and_has_a_failed_one_go_on() {
     fs::rename(&aside, out.join("part-1")).unwrap();
     assert_eq!(merge(), (0, String::new()));
     assert_eq!(numbers(&out.join("study")).len(), 8);
+    // The merge is submitted once for an array. Where it cannot be, as on nodes that may not submit, the part is trained all the same.
+    assert_eq!(part("0", "1", &script), (0, String::new()));
+    fs::remove_file(out.join("merge-77")).unwrap();
+    fs::remove_dir_all(out.join("part-0")).unwrap();
+    fs::write(tools.join("sbatch"), "#!/bin/sh\nexit 1\n").unwrap();
+    assert_eq!(part("0", "0", &script), (0, String::new()));
+    assert!(out.join("part-0/trials").is_dir() && !out.join("merge-77").exists());
 
     let mut lines = common::lab();
     lines.args(["slurm", "--array", "2", "--partition", "a\nb"]);

@@ -71,7 +71,7 @@ fn turn_columns<E: Float, I: Int, N: Size, L: Size>(
         let (batch, head) = heads.div_mod(head_row);
         (batch, head, token)
     };
-    let turns = head < comptime!(plan.first_heads.unwrap_or(usize::MAX >> 33));
+    let turns = head < comptime!(plan.first_heads.unwrap_or(i32::MAX as usize));
     let from = (batch * x.stride(0) + head * x.stride(1) + token * x.stride(2)) / n;
     let to = (batch * y.stride(0) + head * y.stride(1) + token * y.stride(2)) / n;
     let row = start_of_row::<I, L>(rows, ids, batch, token, comptime!(plan.shared));

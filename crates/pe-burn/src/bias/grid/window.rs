@@ -185,7 +185,7 @@ pub(super) fn cells(lookup: &Lookup, rows: usize, stride: usize) -> Result<Cells
     let (grid, ids) = lookup.on_image()?;
     let cell = |token: usize| {
         let [_, row, column] = grid.cell(token);
-        let place = |p: usize| p.saturating_mul(stride).min(1 << 60) as i64;
+        let place = |p: usize| (p as u64).saturating_mul(stride as u64).min(1 << 60) as i64;
         (token >= grid.prefix()).then(|| [place(row), place(column)])
     };
     let cells: Vec<_> = match ids {

@@ -46,8 +46,8 @@ config! {
 }
 
 impl Wav2Vec2PositionalConvConfig {
-    /// Builds the module on `device`. The weight starts at N(0, 4/(kernel · d_model)) and the bias at 0, as
-    /// in wav2vec 2.0.
+    /// Builds the module on `device`. The weight starts with a standard deviation of 2/√(kernel · d_model)
+    /// and the bias at 0, as in wav2vec 2.0.
     ///
     /// # Errors
     ///

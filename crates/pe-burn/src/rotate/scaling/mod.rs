@@ -194,10 +194,11 @@ impl Spectrum {
     pub fn scaled(self, scaling: &RopeScaling, seq: usize) -> Result<Self, PositionError> {
         let scaling = scaling.as_dyn();
         scaling.check(self.doubles().len())?;
+        let before = self.frequencies();
         let scaled = scaling.apply(self, seq)?;
-        for omega in scaled.frequencies() {
+        for (omega, before) in scaled.frequencies().into_iter().zip(before) {
             let turns = omega > 0.0 && (TAU / omega).is_finite();
-            let stops = omega == 0.0 && scaling.stops_frequencies();
+            let stops = omega == 0.0 && (scaling.stops_frequencies() || before == 0.0);
             let fits = omega.is_finite() && (turns || stops);
             let bound = "finite and above 0, as its wavelength 2π / frequency";
             check_number(fits, "a scaled frequency", omega, bound)?;
@@ -285,6 +286,16 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_frequency_that_is_0_already_stays_0() {
+        let share = RopeScaling::from(proportional::Proportional::new(0.25));
+        let few = plain().scaled(&share, 1).unwrap();
+        let slower = few.clone().scaled(&Linear::new(2.0).into(), 1).unwrap();
+        let halves: Vec<f64> = few.frequencies().iter().map(|omega| omega / 2.0).collect();
+        assert_eq!(slower.frequencies(), halves);
+        assert_eq!(halves[WIDTH / 8..], [0.0; WIDTH * 3 / 8]);
     }
 
     /// Llama 3 tells fast from slow by the wavelengths that it is given.

@@ -50,7 +50,7 @@ pub struct Yarn {
     /// Frequencies that make more turns than this in the trained length stay. Default: 32.
     pub beta_fast: f64,
     /// Frequencies that make fewer turns than this in the trained length are divided by `factor`.
-    /// Default: 1. Where even the first frequency makes fewer, as in a trained length of 6 or less, nothing is
+    /// Default: 1. In very short trained lengths, where `pair(beta_slow)` is −1 or less (below 0 without `truncate`), nothing is
     /// scaled: so it is in the authors' code.
     pub beta_slow: f64,
     /// What queries and keys are multiplied by. Default: `0.1 ln(factor) + 1`, or what `mscale` and

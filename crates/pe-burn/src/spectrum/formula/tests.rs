@@ -144,7 +144,7 @@ fn a_length_of_tape_that_is_no_length_is_refused() {
     for length in [0, MAX_POSITION + 1] {
         let message = refusal(Spectrum::new(4, Formula::tape(length)));
         let expected =
-            "length must be at least 1, and at most the largest position, 2^52 − 1; got ";
+            "length must be at least 1, and at most the largest position, 4503599627370495; got ";
         assert_eq!(message, alloc::format!("{expected}{length}"));
     }
     let base = 1.0;

@@ -1,6 +1,7 @@
 //! The names of a plan: which tasks, schemes and scalings they stand for, and whether these fit.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use pe_burn::scaling::Linear;
 
@@ -12,7 +13,7 @@ use crate::ask::task_settings::text_length;
 use crate::ask::tasks::Tasks;
 use crate::data::Reading;
 use crate::error::LabError;
-use crate::task::text_name;
+use crate::task::{Task, text_name};
 
 /// The names of the tasks that are asked for; all of them if none are. Steps given for a task move to its final name.
 pub(super) fn task_names(
@@ -52,19 +53,27 @@ pub(super) fn scheme_names(
 ) -> Result<Vec<String>, LabError> {
     let tasks = tasks.iter().map(|name| known.get(name));
     let tasks = tasks.collect::<Result<Vec<_>, LabError>>()?;
-    let fits = |name: &str| {
-        let mut each = tasks.iter();
-        each.try_for_each(|task| Scheme::check_fits(name, task.as_ref(), model))
-    };
-    let all = Scheme::names().filter(|name| fits(name).is_ok());
+    let all = Scheme::names().filter(|name| check_fits(name, &tasks, model).is_ok());
     let schemes = asked.unwrap_or(Names::All(All::All));
     let schemes = schemes.list(all.map(str::to_string));
     let canonical = |name: &String| Ok(Scheme::by_name(name, model, 1)?.name);
     let schemes: Result<Vec<String>, LabError> = schemes.iter().map(canonical).collect();
     let schemes = schemes?;
     unique("scheme", &schemes)?;
-    schemes.iter().try_for_each(|name| fits(name))?;
+    for name in &schemes {
+        check_fits(name, &tasks, model)?;
+    }
     Ok(schemes)
+}
+
+/// Checks that a scheme fits every one of some tasks.
+pub(super) fn check_fits(
+    scheme: &str,
+    tasks: &[Arc<dyn Task>],
+    model: &ModelSpec,
+) -> Result<(), LabError> {
+    let mut each = tasks.iter();
+    each.try_for_each(|task| Scheme::check_fits(scheme, task.as_ref(), model))
 }
 
 /// Checks that some task is a language model, that some scheme takes scalings, and that no scaling is named twice.

@@ -5,8 +5,21 @@ use crate::task::{Majority, Passkey, Reverse};
 
 #[test]
 fn long_sequences_go_through_in_smaller_batches() {
-    assert_eq!((chunk(1), chunk(82), chunk(128)), (128, 128, 128));
-    assert_eq!((chunk(129), chunk(512), chunk(10_000)), (126, 8, 1));
+    let of = |tokens| chunk(tokens, 256);
+    assert_eq!((of(1), of(82), of(128)), (128, 128, 128));
+    assert_eq!((of(129), of(512), of(10_000)), (126, 8, 1));
+    // 50,257 entries are the vocabulary of GPT-2.
+    assert_eq!((chunk(64, 8_192), chunk(64, 50_257)), (128, 20));
+    assert_eq!(chunk(1, usize::MAX), 1);
+
+    let set = text().test_set(64);
+    let longest = set.iter().map(|sample| sample.input.len()).max();
+    assert_eq!((set.len(), longest), (59, Some(64)));
+    let model = model(&text(), "learned");
+    let sizes =
+        |classes| -> Vec<usize> { batches(&model, &set, classes).map(<[_]>::len).collect() };
+    assert_eq!(sizes(7), [59]);
+    assert_eq!(sizes(50_257), [20, 20, 19]);
 }
 
 fn right(right: &[u32], asked: u32) -> Option<RowOutcomes> {

@@ -139,7 +139,9 @@ impl Grid {
                     height: ROW - 1,
                 };
                 let score = scheme.part(part).map(|group| group.normalized);
-                cell(page, rect, score, (2, SIZE))?;
+                // A column of many is too narrow for letters of the usual size.
+                let size = SIZE.min(f64::from(self.column - 2) / 2.3);
+                cell(page, rect, score, (2, size))?;
             }
         }
         Ok(())

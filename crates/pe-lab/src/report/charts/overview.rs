@@ -51,8 +51,8 @@ fn of_part(summary: &Summary, part: Part, lowest: f64) -> Result<Figure, LabErro
     rows.figure(
         name.into(),
         &place,
-        "Large mark: the mean of a scheme over tasks and seeds. Line: its 95 % interval over seeds. Small marks: every \
-         seed."
+        "Large mark: the mean of a scheme over tasks and seeds. Line: its 95 % interval over seeds, from the lowest \
+         score of the chart on. Small marks: every seed."
             .into(),
         &[],
         |_, chart, _, middles| {

@@ -41,7 +41,11 @@ impl Grid {
 
     /// The table as LaTeX, for a document of any class.
     pub fn latex(&self) -> String {
-        let line = |cells: Vec<String>| format!("{} \\\\\n", cells.join(" & "));
+        // LaTeX takes a `*` or a `[` after the end of a row as a part of that end.
+        let line = |cells: Vec<String>| match cells.concat().starts_with(['*', '[']) {
+            true => format!("{{}}{} \\\\\n", cells.join(" & ")),
+            false => format!("{} \\\\\n", cells.join(" & ")),
+        };
         let rows = self.rows.iter().map(|row| {
             let cells = row.cells.iter().map(|cell| match row.bold {
                 true if !cell.is_empty() => format!("\\textbf{{{}}}", latex(cell)),

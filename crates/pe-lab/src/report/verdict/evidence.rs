@@ -6,8 +6,8 @@ use crate::report::answer::Top;
 use crate::report::comparison::{Comparison, FINDINGS, Headline};
 use crate::report::sentences::because;
 use crate::report::summary::{ABOVE_THE_FLOOR, Summary};
-use crate::report::words::{fixed, list, number, p_text, range, spoken};
-use crate::stats::{FEWEST_SEEDS, Finding};
+use crate::report::words::{fixed, is_control, list, number, p_text, range, spoken};
+use crate::stats::Finding;
 
 /// Which scheme is best inside, or beyond.
 pub(super) fn of(summary: &Summary, headline: &Headline) -> String {
@@ -21,7 +21,11 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> String {
         return format!("{place}: {why}{}", among_low(summary, headline));
     }
     let score = score(summary, headline, leader);
-    let pairs = others.iter().filter_map(|of| summary.pair(headline, of));
+    // Without a model that was trained without positions, nothing is said of it.
+    let others = others
+        .iter()
+        .filter(|of| !is_control(of) || found::is_trained(summary, of));
+    let pairs = others.filter_map(|of| summary.pair(headline, of));
     let pairs: Vec<&Comparison> = pairs.collect();
     let Some(nearest) = pairs.first() else {
         return format!(
@@ -45,7 +49,7 @@ pub(super) fn of(summary: &Summary, headline: &Headline) -> String {
     }
     let leader = spoken(leader);
     let highest = format!("{place}: {leader} is highest of the {count} {subject} ({score}");
-    if headline.p.is_none() {
+    if pairs.iter().all(|pair| pair.p.is_none()) {
         let (next, few) = (difference(nearest), few_seeds(&pairs));
         return format!("{highest}; next: {next}). {few} cannot tell that from chance.");
     }
@@ -147,17 +151,11 @@ fn findings(summary: &Summary, is_best: bool, pairs: &[&Comparison]) -> String {
     text
 }
 
-/// Whose seeds are too few: `One seed`, or `Fewer than 3 seeds of alibi` where others have enough.
-fn few_seeds(pairs: &[&Comparison]) -> String {
-    let unknown: Vec<&Comparison> = pairs.iter().filter(|of| of.p.is_none()).copied().collect();
-    let fewest = unknown.iter().flat_map(|pair| pair.seeds).min();
-    match (unknown.len() < pairs.len(), fewest) {
-        (true, _) => {
-            let names: Vec<String> = unknown.iter().map(|pair| spoken(&pair.lower)).collect();
-            format!("Fewer than {FEWEST_SEEDS} seeds of {}", list(&names))
-        }
-        (false, Some(1)) => "One seed".into(),
-        (false, _) => "Two seeds".into(),
+/// How many seeds there are at least, where no pair has enough.
+fn few_seeds(pairs: &[&Comparison]) -> &'static str {
+    match pairs.iter().flat_map(|pair| pair.seeds).min() {
+        Some(1) => "One seed",
+        _ => "Two seeds",
     }
 }
 

@@ -18,7 +18,8 @@ pub(super) fn answer(summary: &Summary) -> Answer {
     let Some(first) = summary.headlines.first() else {
         return Answer::NotCompared;
     };
-    let is_alone = |headline: &Headline| headline.order.len() == 1;
+    let is_missing = |scheme: &String| is_control(scheme) && !is_trained(summary, scheme);
+    let is_alone = |headline: &Headline| headline.order.iter().skip(1).all(is_missing);
     match (&summary.looks, summary.look, &first.order[..]) {
         (_, _, [only, ..]) if summary.headlines.iter().all(is_alone) => {
             return Answer::Alone(only.clone());
@@ -74,8 +75,8 @@ fn few_seeds(summary: &Summary, headline: &Headline) -> Option<Answer> {
 fn positions(summary: &Summary, headline: &Headline) -> Option<Positions> {
     let leader = headline.order.first()?;
     let control = headline.order.iter().find(|scheme| is_control(scheme))?;
-    let is_trained = summary.scheme(control).is_some_and(|of| of.finished > 0);
-    if is_control(leader) || !is_trained || unsolved(summary, headline).is_some() {
+    if is_control(leader) || !is_trained(summary, control) || unsolved(summary, headline).is_some()
+    {
         return None;
     }
     let pair = summary.pair(headline, control)?;
@@ -110,6 +111,11 @@ fn positions(summary: &Summary, headline: &Headline) -> Option<Positions> {
     })
 }
 
+/// Whether a training of a scheme has not failed.
+pub(super) fn is_trained(summary: &Summary, scheme: &str) -> bool {
+    summary.scheme(scheme).is_some_and(|of| of.finished > 0)
+}
+
 /// The standing in one part. `told` is true if another sentence already says that the control is below. `None` if then
 /// nothing is left to say.
 fn standing(summary: &Summary, headline: &Headline, told: bool) -> Option<Standing> {
@@ -120,7 +126,8 @@ fn standing(summary: &Summary, headline: &Headline, told: bool) -> Option<Standi
     if let Some(top) = unsolved(summary, headline) {
         return Some(Standing { part, top });
     }
-    let is_left = |scheme: &&String| !(told && is_control(scheme));
+    let is_left =
+        |scheme: &&String| !(is_control(scheme) && (told || !is_trained(summary, scheme)));
     let others: Vec<(&String, &Comparison)> = others
         .iter()
         .filter(is_left)
@@ -144,11 +151,12 @@ fn standing(summary: &Summary, headline: &Headline, told: bool) -> Option<Standi
         Finding::Same,
     ]);
     let with_leader = |others: Vec<String>| [vec![leader.clone()], others].concat();
-    let furthest = others
+    // The pair that keeps the leader from being best: that with the largest p.
+    let open_pairs = others
         .iter()
-        .filter_map(|(_, pair)| Some((pair.difference, pair.why.as_ref()?)));
-    let furthest = furthest.max_by(|a, b| a.0.total_cmp(&b.0));
-    let top = match furthest {
+        .filter_map(|(_, pair)| Some((pair.p.unwrap_or(1.0), pair.why.as_ref()?)));
+    let least_certain = open_pairs.max_by(|a, b| a.0.total_cmp(&b.0));
+    let top = match least_certain {
         _ if headline.best => Top::Best(leader.clone()),
         Some((_, why)) => Top::Open {
             open: with_leader(open),
@@ -381,7 +389,33 @@ mod tests {
         for seed in 2..=5 {
             study = study.fail("reverse", "none", seed, "diverged");
         }
-        assert_eq!(found(&study).0, None);
+        assert_eq!(answer(&study), Answer::Alone("learned".into()));
+        let three = self::study(&[("none", LOW), ("learned", HIGH), ("alibi", LOW)]);
+        let three = (1..=5).fold(three, |study, seed| {
+            study.fail("reverse", "none", seed, "diverged")
+        });
+        let best = Top::Best("learned".into());
+        assert_eq!(found(&three), (None, vec![best]));
+        let said = three.judged().verdict.join("\n");
+        assert!(
+            said.contains("nearest: alibi") && !said.contains("below it: `none`"),
+            "{said}"
+        );
+    }
+
+    /// The reason is that of the pair that keeps the leader from being best, not that of the largest difference.
+    #[test]
+    fn the_reason_is_that_of_the_least_certain_pair() {
+        let near = [0.90, 0.91, 0.905, 0.895, 0.92];
+        let (_, parts) = found(&study(&[("a", HIGH), ("b", &near), ("c", WILD)]));
+        let [Top::Open { why, open, .. }] = &parts[..] else {
+            panic!("{parts:?}")
+        };
+        assert_eq!(open[..], ["a", "b", "c"]);
+        assert!(
+            !matches!(why, Reason::Spread(name, ..) if name == "c"),
+            "{why:?}"
+        );
     }
 
     #[test]

@@ -217,8 +217,8 @@ fn a_scheme_with_one_seed_is_named_beside_others_with_many() {
     let mut study = study(&[("a", HIGH), ("b", LOW)]);
     study.spec.schemes.push("c".into());
     let said = verdict(&study.score("mine", "c", 1, &[(10, 0.5)])).join("\n");
-    let few = "Fewer than 3 seeds of c cannot tell that from chance";
-    said.says_all(&["is highest of the", few]);
+    let few = "Too few seeds: c (+0.58, since one seed of a scheme proves nothing).";
+    said.says_all(&["is highest of the", "Proven below it: b (+0.41).", few]);
 }
 
 #[test]

@@ -215,7 +215,10 @@ function show(now) {
     ? `${done} of ${planned} trials done, ${failed} failed, ${begun} begun, ${waiting} waiting.`
     : `The study has finished: ${done} of ${planned} trials done, ${failed} failed.`;
   const until = left > 0 ? ` About ${time(left)} left${begun > 1 ? `, ${begun} trials at a time` : ""}.` : "";
-  if (at("counts").textContent !== counts + until) at("counts").textContent = counts + until;
+  const rates = now.choosing && done + failed < planned
+    ? ` ${now.choosing} trainings to choose learning rates so far; they come first.` : "";
+  const said = counts + rates + until;
+  if (at("counts").textContent !== said) at("counts").textContent = said;
   at("report").hidden = !now.report;
   at("verdict-part").hidden = now.verdict.length === 0;
   at("verdict").replaceChildren(...now.verdict.map((line) => {

@@ -127,6 +127,19 @@ fn a_study_stops_at_the_look_that_decides_it() {
     let (report, _) = succeeds(report(&out).arg("--details"));
     report.says(verdict.lines().nth(1).unwrap());
     failed(study("--until bored", &out), 2).says("decided");
+    let few = folder.path().join("few");
+    failed(study("--until decided --seeds 2", &few), 2).says("at least 3 seeds");
+    assert!(!few.exists());
+}
+
+#[test]
+fn a_folder_that_is_refused_is_refused_before_anything_is_measured() {
+    let (_folder, out) = temporary("mine");
+    fs::create_dir(&out).unwrap();
+    fs::write(out.join("notes.txt"), "").unwrap();
+    for flags in ["--steps 2", "--steps 2 --dry-run"] {
+        failed(study(flags, &out), 2).says("is not empty and holds no study");
+    }
 }
 
 #[test]

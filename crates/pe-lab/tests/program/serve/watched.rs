@@ -221,3 +221,21 @@ fn a_study_of_too_many_trials_is_not_shown() {
         said.says_all(&["20,004 trials", "at most 20,000"]);
     });
 }
+
+#[test]
+fn trainings_that_choose_rates_are_counted() {
+    let (_folder, out) = temporary("study");
+    let flags = "--quiet --schemes none,learned --tasks majority --seeds 1 --tune 2 --steps 3";
+    succeeds(&mut small(flags, &out));
+    let trials = fs::read_dir(out.join("trials")).unwrap();
+    let names = trials.map(|trial| trial.unwrap().file_name().into_string().unwrap());
+    let rates = names.filter(|name| name.contains("-rate-")).count();
+    assert!(rates >= 4, "{rates}");
+    serving(Some(&out), |port| {
+        let said = get(port, "/api/study").json();
+        assert_eq!(
+            (&said["choosing"], &said["done"]),
+            (&rates.into(), &2.into())
+        );
+    });
+}
