@@ -48,6 +48,13 @@ pub fn linear(what: &str, layer: &Linear, inputs: usize) -> usize {
     outputs
 }
 
+/// Whether the weight or the bias of a layer is quantized, which kernels do not take.
+pub fn is_quantized(layer: &Linear) -> bool {
+    let bias = layer.bias.as_ref().map(|bias| bias.val().dtype());
+    let dtypes = [Some(layer.weight.val().dtype()), bias];
+    dtypes.into_iter().flatten().any(|dtype| !dtype.is_float())
+}
+
 #[cfg(test)]
 mod tests {
     use burn::module::{Module, ModuleMapper, Param};

@@ -143,7 +143,7 @@ pub(crate) fn linear_of(input: Input<'_>, layer: &Linear, kernels: Kernels) -> T
     match (input, &layer.bias) {
         #[cfg(feature = "flex")]
         (Input::Normalized(x, norm), Some(bias))
-            if kernels.runner(&x) == Runner::Flex && !is_quantized(layer) =>
+            if kernels.runner(&x) == Runner::Flex && !check::is_quantized(layer) =>
         {
             check::linear("a linear layer", layer, x.dims()[2]);
             let norm = parameters(norm, &x);
@@ -168,20 +168,13 @@ fn parameters(norm: &LayerNorm, x: &Tensor<3>) -> (Tensor<1>, Tensor<1>, f64) {
 pub(crate) fn linear(x: Tensor<3>, layer: &Linear, kernels: Kernels) -> Tensor<3> {
     check::linear("a linear layer", layer, x.dims()[2]);
     match (kernels.runner(&x), &layer.bias) {
-        _ if is_quantized(layer) => plain::linear(x, layer),
+        _ if check::is_quantized(layer) => plain::linear(x, layer),
         #[cfg(feature = "flex")]
         (Runner::Flex, Some(bias)) => flex::linear(x, layer.weight.val(), bias.val()),
         #[cfg(feature = "cube")]
         (Runner::Cube, Some(bias)) => cube::linear(x, layer.weight.val(), bias.val()),
         (_, _) => plain::linear(x, layer),
     }
-}
-
-/// Whether the weight or the bias of a layer is quantized, which kernels do not take.
-fn is_quantized(layer: &Linear) -> bool {
-    let bias = layer.bias.as_ref().map(|bias| bias.val().dtype());
-    let dtypes = [Some(layer.weight.val().dtype()), bias];
-    dtypes.into_iter().flatten().any(|dtype| !dtype.is_float())
 }
 
 /// As [`plain::layer_norm`].
@@ -246,8 +239,8 @@ pub(crate) fn feed_forward<'a>(
         activation,
         &inner.bias,
         &outer.bias,
-    ) && !is_quantized(inner)
-        && !is_quantized(outer)
+    ) && !check::is_quantized(inner)
+        && !check::is_quantized(outer)
     {
         let (inner, outer) = (
             (inner.weight.val(), b1.val()),
@@ -330,8 +323,7 @@ pub(crate) fn attention(
     }
 }
 
-/// For kernels without local attention: the bias, lowered at every key outside of a window, `[1 or batch, heads, queries, keys]`;
-/// without a bias the same for all heads, `[1, 1, queries, keys]`.
+/// For kernels without local attention: the bias, lowered at every key outside of a window. Without one `[1, 1, queries, keys]`.
 #[cfg(any(feature = "cube", feature = "tch"))]
 fn with_window(
     bias: Option<Tensor<4>>,

@@ -7,7 +7,7 @@ use burn::tensor::Tensor;
 use super::part::{Input, Part};
 use super::{Kernels, linear};
 #[cfg(feature = "cube")]
-use super::{Runner, check, cube, is_quantized};
+use super::{Runner, check, cube};
 use crate::norm::LayerNorm;
 
 /// The whole of a part as a tensor, `[batch, seq, d_model]`.
@@ -64,7 +64,7 @@ pub(crate) fn add<'a>(
     #[cfg(feature = "cube")]
     let stream = match (stream, &part) {
         (Stream::OnCard(stream), Part::Last(x, layer) | Part::OneSequence(x, layer, _))
-            if layer.bias.is_some() && !is_quantized(layer) =>
+            if layer.bias.is_some() && !check::is_quantized(layer) =>
         {
             return add_on_card(stream, x.clone(), layer, norm);
         }

@@ -182,7 +182,7 @@ impl CompareArgs {
             schemes: self.schemes.clone().map(Names::from),
             tasks: self.tasks.clone().map(Names::from),
             causal: self.causal.then_some(true),
-            data: self.data.clone(),
+            data: self.other_data(&base),
             steps: self.steps.map(Steps::All),
             tune: self.tune,
             device: self.device.clone(),

@@ -22,7 +22,9 @@ use crate::task::{Generation, Sample, Task, rounded};
 /// The arguments of `predict`.
 #[derive(Clone, Debug, clap::Args)]
 pub(super) struct PredictArgs {
-    /// What to predict: rows, an image, a text file or a folder as the classes of the study had, or a series
+    /// What to predict: rows, an image, a text, a folder of these, or a series
+    ///
+    /// A text file or a folder of texts if the classes of the study had such files. A language model predicts nothing here.
     ///
     /// Rows are in a file like the one that the study was made with, and a series in a table with its columns. No labels are
     /// needed; if there are some, the program says how many predictions agree with them, or how far predicted numbers are off

@@ -46,9 +46,9 @@ pub(super) struct Show {
 /// What a paper takes of a report.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub(super) struct ForPaper {
-    /// Also write the folder paper/: tables, pictures, and of a study a paragraph of methods
+    /// Also write the folder paper/: tables and pictures, and the methods of a study
     ///
-    /// Tables as Markdown and LaTeX, the methods with their sources, and the pictures as PDF (as SVG in a build without the
+    /// Tables as Markdown and LaTeX, a paragraph of methods with its sources, and the pictures as PDF (as SVG in a build without the
     /// feature pdf).
     #[arg(long)]
     paper: bool,

@@ -6,12 +6,13 @@ use std::borrow::Cow;
 
 use csv::StringRecord;
 
-use cells::{cells_or_numbers, doubts};
+use cells::{cells_or_numbers, doubts, mixed};
 
 use super::column::{decimal_commas, with_point};
 use super::error::{Problem, SHOWN, list as items};
 use super::header::{column, list};
 use super::labels::Labels;
+use super::numbers::is_missing;
 use super::quote::{column_called, grouped, shell_word, shorten, typed};
 use super::reading::{Reading, TokenKind};
 use super::rows::{Collector, Tokens};
@@ -59,6 +60,9 @@ pub(super) fn read(text: &str, form: Form, rows: &mut Collector) -> Result<Vec<S
     }
     let commas = layout.decimal_commas(reading);
     let mut notes = layout.describe(reading);
+    if layout.kind == TokenKind::Cells && reading.tokens.is_none() && !reading.is_answer() {
+        notes.extend(mixed(&sheet.names, &sheet.columns, &layout.tokens));
+    }
     let has_commas = rows.ways.has_commas;
     notes.extend(decimal_commas(
         &sheet.names,
@@ -417,13 +421,16 @@ impl Layout<'_> {
         all.filter(|at| columns[*at].has_comma()).collect()
     }
 
-    /// The tokens of a row, up to its last cell that is not empty.
+    /// The tokens of a row, up to its last cell that is not empty, or whose number is not missing.
     fn tokens_of(&self, record: &StringRecord) -> Tokens {
         let has_comma = |column: usize| {
             self.kind == TokenKind::Numbers && self.sheet.columns[column].has_comma()
         };
         let cell = |column: usize| record.get(column).unwrap_or("").trim();
-        let is_filled = |column: &usize| !cell(*column).is_empty();
+        let is_filled = |column: &usize| match self.kind {
+            TokenKind::Numbers => !is_missing(cell(*column)),
+            _ => !cell(*column).is_empty(),
+        };
         let filled = self
             .tokens
             .iter()

@@ -70,7 +70,7 @@ impl Clock {
     /// A step between two times, in words.
     pub fn step(self, step: f64) -> String {
         if !self.is_dates() {
-            return step.to_string();
+            return format!("{step:.9e}").parse().unwrap_or(step).to_string();
         }
         let units = [(1.0, "day"), (24.0, "hour"), (1_440.0, "minute")];
         let fits = units
@@ -495,6 +495,6 @@ mod tests {
         ] {
             assert_eq!(Clock::Dates.step(days), text);
         }
-        assert_eq!(Clock::Numbers.step(0.25), "0.25");
+        assert_eq!(Clock::Numbers.step(0.08300000000008367), "0.083");
     }
 }

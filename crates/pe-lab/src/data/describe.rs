@@ -51,6 +51,13 @@ pub(super) fn check_unknown(data: &Rows, split: &Split, numbers: &[u32]) -> Resu
     match unknown(data, split, numbers) {
         (share, Some(example)) if share > 0.5 => Err(Problem::Unknown {
             percent: 100.0 * share,
+            lack: match data.words.len() > MAX_VOCABULARY {
+                true => format!(
+                    "are not among the {} most frequent of training",
+                    grouped(MAX_VOCABULARY)
+                ),
+                false => "do not occur in training".into(),
+            },
             example: shown(example).to_string(),
             others: other_tokens(data.kind, example),
         }),

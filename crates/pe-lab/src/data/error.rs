@@ -97,12 +97,14 @@ pub(super) enum Problem {
     TooManyClasses { classes: usize },
     /// Most of what is tested never occurs in training.
     #[error(
-        "{percent:.0} % of the tokens of the test do not occur in training, such as {}, so there is \
+        "{percent:.0} % of the tokens of the test {lack}, such as {}, so there is \
          nothing to learn from them; {others}leave columns out with --text or --columns",
         shorten(example)
     )]
     Unknown {
         percent: f64,
+        /// What they do not do: occur in training, or be among its most frequent.
+        lack: String,
         example: String,
         /// The kinds of tokens to try, before what else helps.
         others: String,

@@ -222,6 +222,16 @@ fn numbers_among(names: &[String]) -> Vec<f64> {
     names.iter().filter_map(|name| finite(name)).collect()
 }
 
+/// Whether names only number the columns, as `x1`, `x2` and so on do: all are one word with a number behind it.
+pub(super) fn is_numbered(names: &[String]) -> bool {
+    let words = names
+        .iter()
+        .map(|name| name.trim_end_matches(|c: char| c.is_ascii_digit()));
+    let mut words = words.zip(names);
+    let first = words.clone().next().map(|(word, _)| word);
+    words.all(|(word, name)| Some(word) == first && word.len() < name.len())
+}
+
 /// Whether numbers are such as name columns: 0, 1, 2 and so on, or at least three with equal steps, such as years.
 fn is_run(numbers: &[f64]) -> bool {
     let steps: Vec<f64> = numbers.windows(2).map(|pair| pair[1] - pair[0]).collect();

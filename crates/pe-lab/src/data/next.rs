@@ -112,6 +112,11 @@ pub(super) fn of_file(
         (true, _) => (256, None),
         (false, Some(known)) => (known, None),
         (false, None) => {
+            if width == 2 && count.is_none() && is_every_other_zero(&tokens)? {
+                return Err(Problem::Other(
+                    "has a 0 for every second id, as a file whose ids have four bytes: say --tokens u32".into(),
+                ));
+            }
             let (id, at) = largest(&tokens, count.is_some())?;
             let note = format!(
                 "vocabulary: {}, one more than the largest id, {} (token {} of the file)",
@@ -129,6 +134,13 @@ pub(super) fn of_file(
     let (task, mut lines) = task(about, tokens, vocabulary, reading)?;
     lines.splice(1..1, note);
     Ok((task, lines))
+}
+
+/// Whether the first ids are 0 at each second place, and not at all others too.
+fn is_every_other_zero(tokens: &Stream) -> std::io::Result<bool> {
+    let first = tokens.window(0, tokens.len().min(1_000) / 2 * 2)?;
+    let all_zero = |from: usize| first.iter().skip(from).step_by(2).all(|id| *id == 0);
+    Ok(first.len() >= 100 && all_zero(1) && !all_zero(0))
 }
 
 /// The largest id of a file, and the first place where it is, from 0. A .npy says itself how wide an id is.
@@ -367,6 +379,17 @@ mod tests {
         let written = by_byte.task().language().unwrap().prompt();
         assert!(written.contains(&usize::from(b'\r')) && written.contains(&0xc3));
         assert!(read("a.log", text.as_bytes(), SHORT).is_ok());
+    }
+
+    #[test]
+    fn ids_of_four_bytes_are_not_read_as_ids_of_two() {
+        let ids: Vec<u8> = (0..2_000_u32)
+            .flat_map(|id| (id % 50).to_le_bytes())
+            .collect();
+        let error = read("a.bin", &ids, "tokens = 'u16'; train_length = 8").unwrap_err();
+        error.says("0 for every second id … say --tokens u32");
+        let task = read("a.bin", &ids, "tokens = 'u32'; train_length = 8").unwrap();
+        assert_eq!(task.task().vocabulary(), 50);
     }
 
     #[test]

@@ -173,6 +173,41 @@ fn a_missing_number_is_marked_and_never_moved() {
     assert!(missing.iter().all(|marks| *marks == third));
 }
 
+/// Words that other programs write for a missing number, and a row that ends with one.
+#[test]
+fn words_for_a_missing_number_are_numbers() {
+    let (first, last) = ("0.500,0.000,2.500", "2.870,0.370,0.870");
+    let with = |cell: &str| {
+        let text = table(60).replacen(first, &format!("0.500,{cell},2.500"), 1);
+        text.replacen(last, &format!("2.870,0.370,{cell}"), 1)
+    };
+    let empty = read("a.csv", with(""), "").unwrap().task();
+    for cell in ["None", "-", "NaT", "missing", "nan", "#VALUE!"] {
+        let data = read("a.csv", with(cell), "").unwrap();
+        data.says("with missing values at the end: there the row ends");
+        assert_eq!(
+            data.task().train_batch(1, 0, 16),
+            empty.train_batch(1, 0, 16),
+            "{cell}"
+        );
+    }
+}
+
+/// One column of words makes symbols of all others, which is said.
+#[test]
+fn numbers_beside_words_are_symbols_and_that_is_said() {
+    let row = |row: usize| {
+        let (kind, label) = (["red", "blue"][row % 2], ["up", "down"][row / 2 % 2]);
+        format!("{kind},{}.5,{}.25,{label}\n", row % 3, row % 5)
+    };
+    let text = format!("kind,a,b,label\n{}", (0..60).map(row).collect::<String>());
+    let said = "the numbers of 2 columns, such as `a`, are read as symbols, since `kind` holds words, such as `red` in line 2";
+    read("a.csv", &text, "").unwrap().says(said);
+    // Whoever says what a token is needs no hint.
+    let asked = read("a.csv", &text, "tokens = 'cells'").unwrap();
+    assert!(!asked.describe().join("\n").contains("are read as symbols"));
+}
+
 #[test]
 fn what_is_no_number_is_named() {
     let of = |cell: &str| {
@@ -341,7 +376,7 @@ fn lists_of_numbers_are_decided_as_tables_are() {
     let batch = |data: &DataTask| data.task().train_batch(1, 0, 8);
     assert_eq!(batch(&data), batch(&table));
     // A missing one is null, or a text that says so; it is marked.
-    for missing in ["null", "\"NaN\"", "\"?\""] {
+    for missing in ["null", "\"NaN\"", "\"?\"", "\"None\""] {
         let with = lists(60).replacen("[0.500,", &format!("[{missing},"), 1);
         of(&with).unwrap().says("a missing value is marked as such");
     }

@@ -5,7 +5,10 @@ use std::borrow::Cow;
 use super::quote::{counted, shorten};
 
 /// Cells that stand for a missing value, in any capitals.
-const MISSING: [&str; 9] = ["", "na", "nan", "n/a", "null", "?", "<na>", "#n/a", "."];
+const MISSING: [&str; 16] = [
+    "", "na", "nan", "n/a", "null", "?", "<na>", "#n/a", ".", "none", "-", "--", "nat", "missing",
+    "#value!", "#div/0!",
+];
 
 pub(super) fn is_missing(cell: &str) -> bool {
     MISSING.iter().any(|name| cell.eq_ignore_ascii_case(name))

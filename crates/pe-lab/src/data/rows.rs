@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::class_table::ClassTable;
 use super::error::Problem;
-use super::header::list;
+use super::header::{is_numbered, list};
 use super::labels::{Labels, Missing, UNLABELLED};
 use super::limits::{MAX_CHARACTERS, MAX_ROWS, MAX_TOKENS, MAX_WORDS, MIN_ROWS};
 use super::numbered::Numbered;
@@ -231,8 +231,8 @@ impl Collector {
     }
 
     /// The columns with the tokens of a table that has columns of these names: those that the first table had, found by
-    /// their names. Where one table has the first columns of the other, in their order, its rows are shorter or longer
-    /// and are read as they stand.
+    /// their names. Where names only count the columns, as `x1`, `x2`, …, and one table has the first columns of the other, its
+    /// rows are shorter or longer and are read as they stand.
     ///
     /// # Errors
     ///
@@ -240,7 +240,8 @@ impl Collector {
     pub fn by_name(&mut self, names: &[String], tokens: Vec<usize>) -> Result<Vec<usize>, Problem> {
         let own: Vec<String> = tokens.iter().map(|at| names[*at].clone()).collect();
         let first = self.names.get_or_insert_with(|| own.clone());
-        if first.starts_with(&own) || own.starts_with(first) {
+        let is_part = first.starts_with(&own) || own.starts_with(first);
+        if *first == own || is_part && is_numbered(first) {
             return Ok(tokens);
         }
         let find = |name: &String| {

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use super::measured::Measured;
+use super::numbers::finite;
 use super::quote::{grouped, shorten};
 use super::rows::{Rows, shown};
 
@@ -41,6 +42,14 @@ pub(super) fn names(data: &Rows) -> Option<String> {
 fn is_name(data: &Rows, place: usize) -> bool {
     let mut labels: HashMap<u32, usize> = HashMap::new();
     for row in &data.rows {
+        // A number that is not whole names nobody.
+        let word = data.words.get(row.tokens[place] as usize);
+        if word
+            .and_then(|word| finite(word))
+            .is_some_and(|number| number.fract() != 0.0)
+        {
+            return false;
+        }
         let is_told = *labels.entry(row.tokens[place]).or_insert(row.label) == row.label;
         if !is_told || 2 * labels.len() > data.rows.len() {
             return false;
@@ -115,6 +124,12 @@ mod tests {
         let mut other = visits();
         other.rows[11].label = 1 - other.rows[11].label;
         assert_eq!(names(&other), None);
+        // A number that is not whole names nobody.
+        let measured = Rows {
+            words: (0..200).map(|word| format!("{word}.5")).collect(),
+            ..visits()
+        };
+        assert_eq!(names(&measured), None);
         // Every row has a name of its own.
         let once =
             labelled_rows((0..40_u32).map(|row| (row as usize % 2, vec![row % 7, 100 + row])));

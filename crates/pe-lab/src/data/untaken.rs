@@ -53,11 +53,11 @@ impl Untaken {
         }
         if self.with_empty > 0 {
             notes.push(format!(
-                "{} with empty cells: an empty cell is {}, shown as {SHOWN_EMPTY}",
+                "{} with empty cells: an empty cell is {}",
                 rows(self.with_empty),
                 match are_numbers {
-                    false => "a token of its own",
-                    true => "a missing value",
+                    false => format!("a token of its own, shown as {SHOWN_EMPTY}"),
+                    true => "a missing value, shown as ?".into(),
                 }
             ));
         }

@@ -106,7 +106,10 @@ impl Study {
     ///
     /// [`LabError::NotAStudy`].
     pub fn check_is_free(&self) -> Result<(), LabError> {
-        check_free(&self.folder)
+        match self.folder.path().exists() {
+            true => check_free(&self.folder),
+            false => Ok(()),
+        }
     }
 
     /// This study in another folder, which may hold only a part of the trials.

@@ -18,7 +18,11 @@ fn inspect(arguments: &[&str], folder: &Path) -> (i32, String, String) {
 fn layers_are_told_in_groups_that_are_alike() {
     let folder = tempfile::tempdir().unwrap();
     // Some editors begin a file with a mark of the order of bytes.
-    fs::write(folder.path().join("config.json"), format!("\u{feff}{GEMMA}")).unwrap();
+    fs::write(
+        folder.path().join("config.json"),
+        format!("\u{feff}{GEMMA}"),
+    )
+    .unwrap();
     let (code, text, _) = inspect(&["config.json"], folder.path());
     let expected = "\
 gemma3_text: 7 layers, inputs of up to 32,768 tokens

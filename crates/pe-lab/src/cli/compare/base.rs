@@ -1,5 +1,8 @@
 //! The plan that the flags of `compare` change.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use super::CompareArgs;
 use crate::ask::{Plan, StudySpec};
 use crate::error::LabError;
@@ -33,6 +36,37 @@ impl CompareArgs {
             }
             _ => (plan, is_preset),
         })
+    }
+}
+
+impl CompareArgs {
+    /// The data of `--data`, unless they are those of the file of the study, whose settings then stay. Of other data they are left out,
+    /// which is said.
+    pub(super) fn other_data(&self, base: &Plan) -> Option<PathBuf> {
+        let (Some(file), Some(asked), Some(of_file)) = (&self.study, &self.data, &base.data) else {
+            return self.data.clone();
+        };
+        let real = |path: &Path| fs::canonicalize(path).ok();
+        if asked == of_file || real(asked).is_some_and(|asked| Some(asked) == real(of_file)) {
+            return None;
+        }
+        let settings = [
+            ("folds", base.folds.is_some()),
+            ("labels", base.labels.is_some()),
+            ("test", base.test.is_some()),
+            ("tokenizer", base.tokenizer.is_some()),
+            ("[reading]", base.reading.is_some()),
+        ];
+        let lost = settings.iter().filter(|(_, is_set)| *is_set);
+        let lost: Vec<&str> = lost.map(|(name, _)| *name).collect();
+        if !lost.is_empty() {
+            self.say(&format!(
+                "left out of {}, since --data names another file: {}",
+                file.display(),
+                lost.join(", ")
+            ));
+        }
+        Some(asked.clone())
     }
 }
 

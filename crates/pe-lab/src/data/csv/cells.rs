@@ -59,6 +59,25 @@ pub fn cells_or_numbers(
     }
 }
 
+/// What is said where numbers that are not whole are read as symbols, because other columns hold words.
+pub fn mixed(names: &[String], columns: &[Column], tokens: &[usize]) -> Option<String> {
+    let is_number = |at: &&usize| columns[**at].is_numbers_or_missing();
+    let numbers = tokens.iter().filter(is_number);
+    let number = numbers.clone().find(|at| columns[**at].has_fractions())?;
+    let words = tokens.iter().find(|at| !is_number(at))?;
+    let first = columns[*words]
+        .word()
+        .map(|word| format!(", such as {word}"));
+    Some(format!(
+        "the numbers of {} column{}, such as {}, are read as symbols, since {} holds words{}; --columns without it reads numbers",
+        numbers.clone().count(),
+        if numbers.count() == 1 { "" } else { "s" },
+        column_called(&names[*number]),
+        column_called(&names[*words]),
+        first.unwrap_or_default()
+    ))
+}
+
 /// Some columns that may not hold tokens, and why.
 pub fn doubts(
     names: &[String],

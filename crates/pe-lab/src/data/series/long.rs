@@ -241,6 +241,12 @@ fn check_flags(
     Ok(())
 }
 
+/// Names of columns that count the steps of each series, and so tell its positions.
+const STEPS: [&str; 14] = [
+    "day", "days", "frame", "hour", "hours", "minute", "minutes", "month", "second", "seconds",
+    "step", "t", "visit", "week",
+];
+
 /// The columns of the channels: those that are named, or all that no flag takes for something else.
 fn channels(
     table: &Sheet<'_>,
@@ -261,7 +267,10 @@ fn channels(
             column_called(&names[*at])
         ));
     }
-    let sounds = |at: &&usize| TIMES.contains(&names[**at].to_ascii_lowercase().as_str());
+    let sounds = |at: &&usize| {
+        let name = names[**at].to_ascii_lowercase();
+        TIMES.contains(&name.as_str()) || STEPS.contains(&name.as_str())
+    };
     if let (None, None, Some(at)) = (time, &reading.columns, found.iter().find(sounds)) {
         return wrong(format!(
             "the column {} sounds like a time: say --time {} if it is, or name the channels with --columns",

@@ -49,13 +49,13 @@ fn a_dash_among_numbers_makes_no_classes() {
             false => (row % 40).to_string(),
         });
         let wrong = read(&text, "").unwrap_err();
-        wrong.says("line 2: `y` is `-`, and series are made of numbers");
+        wrong.says("line 2: `y` is missing: it is `-`");
         wrong.says(&format!("--skip-bad {dashes}"));
         if dashes < 200 {
             let data = read(&text, &format!("skip_bad = {dashes}")).unwrap();
             assert!(matches!(data.task().measure(), Measure::Error { .. }));
             data.says("lines left out: ");
-            data.says(&format!("line {}: `y` is `-`", dashes + 1));
+            data.says(&format!("line {}: `y` is missing: it is `-`", dashes + 1));
         }
     }
     // Words that differ, and more of them than numbers, are classes, and the numbers among them are reported.

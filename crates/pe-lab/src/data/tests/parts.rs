@@ -223,7 +223,24 @@ fn columns_of_a_test_file_are_found_by_their_names() {
     said.says(
         "it has no column `a`, and the first file has one; its columns are `label`, `bb`, `ccc`",
     );
-    // Shorter rows: the last columns are left out.
-    let shorter = of(&["a", "bb", "label"]).unwrap().task();
-    assert_eq!(shorter.test_set(2).len(), 30);
+    let lacking = of(&["a", "bb", "label"]).unwrap_err();
+    lacking.says("it has no column `ccc`");
+    // A column more at the end is not read, as one elsewhere.
+    let more = of(&["a", "bb", "ccc", "dddd", "label"]).unwrap().task();
+    assert_eq!(more.test_set(3), as_it_stands.test_set(3));
+    // Where names only count the columns, rows with fewer of them are shorter.
+    let numbered = |columns: usize, rows: std::ops::Range<usize>| {
+        let names = (1..=columns)
+            .map(|at| format!("x{at},"))
+            .collect::<String>();
+        let row = |row: usize| "ab,".repeat(columns) + ["left", "right"][row % 2];
+        let rows = rows.map(row).collect::<Vec<_>>().join("\n");
+        format!("{names}label\n{rows}\n")
+    };
+    let shorter = tested_on(
+        ("a.csv", numbered(3, 0..60)),
+        ("b.csv", numbered(2, 60..90)),
+        "",
+    );
+    assert_eq!(shorter.unwrap().task().test_set(2).len(), 30);
 }

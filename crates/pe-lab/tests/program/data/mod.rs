@@ -201,3 +201,36 @@ fn folds_are_tasks_of_their_own_and_a_winner_predicts() {
     fs::write(&rows, "?,a,t\n").unwrap();
     refused().says("winner.bpk is not there");
 }
+
+/// Settings of how a file is read stay with that file, however it is named, and are left out for another one, which is said.
+#[test]
+fn settings_of_a_study_file_are_for_its_own_data() {
+    let (folder, file) = temporary("rows.csv");
+    let row = |row: usize| {
+        format!(
+            "p{},{} w{row},{}\n",
+            row / 4,
+            ["a b", "c d e"][row % 2],
+            ["x", "y"][row % 2]
+        )
+    };
+    let rows = (0..80).map(row).collect::<String>();
+    fs::write(&file, format!("who,text,label\n{rows}")).unwrap();
+    fs::copy(&file, folder.path().join("other.csv")).unwrap();
+    let plan = "data = \"rows.csv\"\nfolds = 2\nseeds = 1\nsteps = 2\nschemes = [\"none\"]\n[reading]\ngroup = \"who\"\ntext = \"text\"\n";
+    fs::write(folder.path().join("study.toml"), plan).unwrap();
+    let said = |data: &str| {
+        let mut command = lab();
+        command.current_dir(folder.path());
+        let line =
+            format!("compare --study study.toml --data {data} --text text --dry-run --out o");
+        succeeds(command.args(line.split(' '))).1
+    };
+    let own = said("./rows.csv");
+    assert!(
+        !own.contains("left out of") && own.contains("2 folds"),
+        "{own}"
+    );
+    said("other.csv")
+        .says("left out of study.toml, since --data names another file: folds, [reading]");
+}

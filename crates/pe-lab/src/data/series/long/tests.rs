@@ -135,6 +135,8 @@ fn what_cannot_be_used_is_named_with_its_lines_and_values() {
         said(&TWO.replacen(from, to, 1), TIMED).says(what);
     }
     said(TWO, ID).says("the column `time` sounds like a time: say --time time");
+    let days = TWO.replacen(",time,", ",day,", 1);
+    said(&days, ID).says("the column `day` sounds like a time: say --time day");
     for (from, to) in [("a,2,9,9,left", ",2,9,9,left"), ("a,2,9,9", "a,2,9,9,9")] {
         let message = said(
             &TWO.replacen(from, to, 1),
