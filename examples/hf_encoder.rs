@@ -149,12 +149,15 @@ impl Encoder {
         };
         let [activation, usual] = kind.activation;
         word(&config, activation, usual, &[usual])?;
-        word(
-            &config,
-            "position_embedding_type",
-            "absolute",
-            &["absolute"],
-        )?;
+        // Files of ModernBERT have the field too, and it says nothing there.
+        if matches!(name, "bert" | "roberta") {
+            word(
+                &config,
+                "position_embedding_type",
+                "absolute",
+                &["absolute"],
+            )?;
+        }
         // A file of a whole model has names that begin with that of its base class.
         let prefix = match name {
             "modernbert" => "model.",
@@ -255,9 +258,10 @@ impl Encoder {
                     .with_content_to_position(terms.contains("c2p"))
                     .with_position_to_content(terms.contains("p2c"));
                 let rows = weights.get::<2>("encoder.rel_embeddings.weight")?;
-                let rows = match norm("encoder.LayerNorm") {
-                    Ok(norm) => norm.forward(rows),
-                    Err(_) => rows,
+                let has_norm = weights.find::<1>("encoder.LayerNorm.weight").is_some();
+                let rows = match has_norm {
+                    true => norm("encoder.LayerNorm")?.forward(rows),
+                    false => rows,
                 };
                 Some((relative, rows.unsqueeze()))
             }

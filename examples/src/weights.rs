@@ -49,8 +49,10 @@ impl Weights {
                 Dtype::F32 => DType::F32,
                 Dtype::F16 => DType::F16,
                 Dtype::BF16 => DType::BF16,
+                Dtype::F64 => DType::F64,
                 // A mask or ids, which are no weights.
-                _ => continue,
+                Dtype::BOOL | Dtype::U8 | Dtype::I32 | Dtype::I64 => continue,
+                other => return Err(format!("{name} is {other:?}").into()),
             };
             let name = name.strip_prefix(prefix).unwrap_or(&name);
             // As the first files of BERT name them.

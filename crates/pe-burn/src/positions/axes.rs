@@ -24,7 +24,8 @@ use crate::error::{PositionError, check_number};
 ///
 /// | models | axes |
 /// |---|---|
-/// | DETR, timm with `interleave_sin_cos`; the vision towers of Qwen2-VL | [`HEIGHT_WIDTH`](Self::HEIGHT_WIDTH) |
+/// | DETR; the vision towers of Qwen2-VL | [`HEIGHT_WIDTH`](Self::HEIGHT_WIDTH) |
+/// | timm with `interleave_sin_cos` | `HEIGHT_WIDTH` with [`Layout::Halves`](crate::Layout::Halves): the sines of an axis before its cosines |
 /// | timm by default: all sines come before all cosines | `HEIGHT_WIDTH`, and its rows through [`convert_layout`](crate::convert_layout), from interleaved to halves |
 /// | MAE, SAM 2 | [`WIDTH_HEIGHT`](Self::WIDTH_HEIGHT) |
 /// | the plain ViT of Big Vision | `WIDTH_HEIGHT` with [`Formula::TENSOR2TENSOR`](crate::Formula::TENSOR2TENSOR) |

@@ -7,7 +7,7 @@ use std::hash::BuildHasher;
 
 use super::dates::Seen;
 use super::error::{Problem, SHOWN};
-use super::numbers::{finite, is_missing};
+use super::numbers::{finite, is_missing, is_no_number};
 use super::quote::{column_called, shorten};
 use crate::grouped::first_of;
 
@@ -126,6 +126,8 @@ pub(super) struct Column {
     beyond_threes: bool,
     /// How many cells are no numbers, the first of them with its line, and whether there is a different one.
     words: usize,
+    /// How many of these say that a number is missing, as `-` does, which may also name a class.
+    no_numbers: usize,
     word: Option<(usize, String)>,
     words_differ: bool,
 }
@@ -181,6 +183,7 @@ impl Column {
                 after.len() != 3 || !(1..=3).contains(&before.len()) || before.starts_with('0');
         } else {
             self.words += 1;
+            self.no_numbers += usize::from(is_no_number(cell));
             self.word = self.word.take().or_else(first);
             self.words_differ |= self.word.as_ref().is_some_and(|(_, word)| word != cell);
         }
@@ -198,7 +201,7 @@ impl Column {
 
     /// Whether each cell that is not empty is a number, perhaps with a decimal comma, or says that it is missing.
     pub fn is_numbers_or_missing(&self) -> bool {
-        self.filled - self.numbers - self.missing
+        self.filled - self.numbers - self.missing - self.no_numbers
             == if self.has_comma() { self.with_comma } else { 0 }
     }
 

@@ -12,7 +12,6 @@ use super::column::{decimal_commas, with_point};
 use super::error::{Problem, SHOWN, list as items};
 use super::header::{column, list};
 use super::labels::Labels;
-use super::numbers::is_missing;
 use super::quote::{column_called, grouped, shell_word, shorten, typed};
 use super::reading::{Reading, TokenKind};
 use super::rows::{Collector, Tokens};
@@ -421,16 +420,13 @@ impl Layout<'_> {
         all.filter(|at| columns[*at].has_comma()).collect()
     }
 
-    /// The tokens of a row, up to its last cell that is not empty, or whose number is not missing.
+    /// The tokens of a row, up to its last cell that is not empty.
     fn tokens_of(&self, record: &StringRecord) -> Tokens {
         let has_comma = |column: usize| {
             self.kind == TokenKind::Numbers && self.sheet.columns[column].has_comma()
         };
         let cell = |column: usize| record.get(column).unwrap_or("").trim();
-        let is_filled = |column: &usize| match self.kind {
-            TokenKind::Numbers => !is_missing(cell(*column)),
-            _ => !cell(*column).is_empty(),
-        };
+        let is_filled = |column: &usize| !cell(*column).is_empty();
         let filled = self
             .tokens
             .iter()

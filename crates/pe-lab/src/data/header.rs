@@ -222,14 +222,19 @@ fn numbers_among(names: &[String]) -> Vec<f64> {
     names.iter().filter_map(|name| finite(name)).collect()
 }
 
-/// Whether names only number the columns, as `x1`, `x2` and so on do: all are one word with a number behind it.
+/// Whether names only number the columns: all are numbers, or the same words around a number, as in `x1_am`, `x2_am`.
 pub(super) fn is_numbered(names: &[String]) -> bool {
-    let words = names
-        .iter()
-        .map(|name| name.trim_end_matches(|c: char| c.is_ascii_digit()));
-    let mut words = words.zip(names);
-    let first = words.clone().next().map(|(word, _)| word);
-    words.all(|(word, name)| Some(word) == first && word.len() < name.len())
+    let is_digit = |c: char| c.is_ascii_digit() || c == '.';
+    let around = |name: &String| {
+        let from = name.find(is_digit)?;
+        let to = name[from..]
+            .find(|c| !is_digit(c))
+            .map_or(name.len(), |after| from + after);
+        Some((name[..from].to_string(), name[to..].to_string()))
+    };
+    let first = names.first().and_then(around);
+    numbers_among(names).len() == names.len()
+        || first.is_some() && names.iter().all(|name| around(name) == first)
 }
 
 /// Whether numbers are such as name columns: 0, 1, 2 and so on, or at least three with equal steps, such as years.
@@ -307,6 +312,20 @@ mod tests {
     use super::super::records::names_of;
     use super::*;
     use crate::data::testing::{Says, rows};
+
+    #[test]
+    fn names_that_only_number_the_columns() {
+        let of = |names: &str| {
+            let names = names.split(',').map(String::from).collect::<Vec<_>>();
+            is_numbered(&names)
+        };
+        for numbered in ["x1,x2,x3", "0.5,1.0,1.5", "-1,0,1", "d1_am,d2_am", "7"] {
+            assert!(of(numbered), "{numbered}");
+        }
+        for named in ["a,b,c", "x1,x2,note", "x1,y2", "temperature", "d1_am,d1_pm"] {
+            assert!(!of(named), "{named}");
+        }
+    }
 
     fn checked(text: &str, label: Option<&str>) -> Result<Vec<String>, String> {
         let reading = Reading {

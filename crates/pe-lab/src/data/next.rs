@@ -112,19 +112,8 @@ pub(super) fn of_file(
         (true, _) => (256, None),
         (false, Some(known)) => (known, None),
         (false, None) => {
-            if width == 2 && count.is_none() && is_every_other_zero(&tokens)? {
-                return Err(Problem::Other(
-                    "has a 0 for every second id, as a file whose ids have four bytes: say --tokens u32".into(),
-                ));
-            }
-            let (id, at) = largest(&tokens, count.is_some())?;
-            let note = format!(
-                "vocabulary: {}, one more than the largest id, {} (token {} of the file)",
-                grouped(id + 1),
-                grouped(id),
-                grouped(at)
-            );
-            (id + 1, Some(note))
+            let (vocabulary, note) = vocabulary_of(&tokens, width, count.is_some())?;
+            (vocabulary, Some(note))
         }
     };
     let about = match is_bytes {
@@ -134,6 +123,28 @@ pub(super) fn of_file(
     let (task, mut lines) = task(about, tokens, vocabulary, reading)?;
     lines.splice(1..1, note);
     Ok((task, lines))
+}
+
+/// The size of the vocabulary of ids of `width` bytes, and what is said of it.
+fn vocabulary_of(
+    tokens: &Stream,
+    width: usize,
+    says_width: bool,
+) -> Result<(usize, String), Problem> {
+    let (id, at) = largest(tokens, says_width)?;
+    let wide = match width == 2 && !says_width && is_every_other_zero(tokens)? {
+        true => {
+            "; every second of its first ids is 0, as where ids have four bytes, which --tokens u32 reads"
+        }
+        false => "",
+    };
+    let note = format!(
+        "vocabulary: {}, one more than the largest id, {} (token {} of the file){wide}",
+        grouped(id + 1),
+        grouped(id),
+        grouped(at)
+    );
+    Ok((id + 1, note))
 }
 
 /// Whether the first ids are 0 at each second place, and not at all others too.
@@ -382,12 +393,12 @@ mod tests {
     }
 
     #[test]
-    fn ids_of_four_bytes_are_not_read_as_ids_of_two() {
+    fn ids_of_four_bytes_that_are_read_as_ids_of_two_are_noticed() {
         let ids: Vec<u8> = (0..2_000_u32)
             .flat_map(|id| (id % 50).to_le_bytes())
             .collect();
-        let error = read("a.bin", &ids, "tokens = 'u16'; train_length = 8").unwrap_err();
-        error.says("0 for every second id … say --tokens u32");
+        let narrow = read("a.bin", &ids, "tokens = 'u16'; train_length = 8").unwrap();
+        narrow.says("every second of its first ids is 0 … --tokens u32");
         let task = read("a.bin", &ids, "tokens = 'u32'; train_length = 8").unwrap();
         assert_eq!(task.task().vocabulary(), 50);
     }

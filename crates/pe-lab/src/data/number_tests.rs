@@ -173,23 +173,24 @@ fn a_missing_number_is_marked_and_never_moved() {
     assert!(missing.iter().all(|marks| *marks == third));
 }
 
-/// Words that other programs write for a missing number, and a row that ends with one.
+/// Words that other programs write for a missing number. Among classes they may be names.
 #[test]
 fn words_for_a_missing_number_are_numbers() {
-    let (first, last) = ("0.500,0.000,2.500", "2.870,0.370,0.870");
-    let with = |cell: &str| {
-        let text = table(60).replacen(first, &format!("0.500,{cell},2.500"), 1);
-        text.replacen(last, &format!("2.870,0.370,{cell}"), 1)
-    };
+    let with =
+        |cell: &str| table(60).replacen("0.500,0.000,2.500", &format!("0.500,{cell},2.500"), 1);
     let empty = read("a.csv", with(""), "").unwrap().task();
     for cell in ["None", "-", "NaT", "missing", "nan", "#VALUE!"] {
         let data = read("a.csv", with(cell), "").unwrap();
-        data.says("with missing values at the end: there the row ends");
         assert_eq!(
             data.task().train_batch(1, 0, 16),
             empty.train_batch(1, 0, 16),
             "{cell}"
         );
+    }
+    for class in ["none", "-", "missing"] {
+        let classes = read("a.csv", table(60).replace("up", class), "").unwrap();
+        assert_eq!(classes.labels().len(), 2);
+        assert!(classes.labels().contains(&class.to_string()), "{class}");
     }
 }
 
@@ -201,7 +202,7 @@ fn numbers_beside_words_are_symbols_and_that_is_said() {
         format!("{kind},{}.5,{}.25,{label}\n", row % 3, row % 5)
     };
     let text = format!("kind,a,b,label\n{}", (0..60).map(row).collect::<String>());
-    let said = "the numbers of 2 columns, such as `a`, are read as symbols, since `kind` holds words, such as `red` in line 2";
+    let said = "since `kind` holds words, such as `red` in line 2; --columns a,b reads numbers";
     read("a.csv", &text, "").unwrap().says(said);
     // Whoever says what a token is needs no hint.
     let asked = read("a.csv", &text, "tokens = 'cells'").unwrap();

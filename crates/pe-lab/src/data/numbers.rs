@@ -5,18 +5,28 @@ use std::borrow::Cow;
 use super::quote::{counted, shorten};
 
 /// Cells that stand for a missing value, in any capitals.
-const MISSING: [&str; 16] = [
-    "", "na", "nan", "n/a", "null", "?", "<na>", "#n/a", ".", "none", "-", "--", "nat", "missing",
-    "#value!", "#div/0!",
-];
+const MISSING: [&str; 9] = ["", "na", "nan", "n/a", "null", "?", "<na>", "#n/a", "."];
 
+/// Further ones among numbers. Among classes they may be names.
+const NO_NUMBERS: [&str; 7] = ["none", "-", "--", "nat", "missing", "#value!", "#div/0!"];
+
+fn is_one_of(words: &[&str], cell: &str) -> bool {
+    words.iter().any(|word| cell.eq_ignore_ascii_case(word))
+}
+
+/// Whether a cell says that a number or a class is missing.
 pub(super) fn is_missing(cell: &str) -> bool {
-    MISSING.iter().any(|name| cell.eq_ignore_ascii_case(name))
+    is_one_of(&MISSING, cell)
+}
+
+/// Whether a cell says that a number is missing.
+pub(super) fn is_no_number(cell: &str) -> bool {
+    is_missing(cell) || is_one_of(&NO_NUMBERS, cell)
 }
 
 /// The number that a cell holds: not a number where its value is missing, and `None` where it is something else.
 pub(super) fn number(cell: &str) -> Option<f64> {
-    match is_missing(cell) {
+    match is_no_number(cell) {
         true => Some(f64::NAN),
         false => finite(cell),
     }

@@ -241,7 +241,12 @@ impl Collector {
         let own: Vec<String> = tokens.iter().map(|at| names[*at].clone()).collect();
         let first = self.names.get_or_insert_with(|| own.clone());
         let is_part = first.starts_with(&own) || own.starts_with(first);
-        if *first == own || is_part && is_numbered(first) {
+        let longer = if own.len() > first.len() {
+            &own
+        } else {
+            &*first
+        };
+        if *first == own || is_part && is_numbered(longer) {
             return Ok(tokens);
         }
         let find = |name: &String| {

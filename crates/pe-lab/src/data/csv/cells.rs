@@ -2,7 +2,7 @@
 
 use super::super::column::Column;
 use super::super::error::Problem;
-use super::super::quote::column_called;
+use super::super::quote::{column_called, typed};
 use super::super::reading::{Reading, TokenKind};
 
 const NOT_TOKENS: [&str; 17] = [
@@ -61,21 +61,35 @@ pub fn cells_or_numbers(
 
 /// What is said where numbers that are not whole are read as symbols, because other columns hold words.
 pub fn mixed(names: &[String], columns: &[Column], tokens: &[usize]) -> Option<String> {
-    let is_number = |at: &&usize| columns[**at].is_numbers_or_missing();
-    let numbers = tokens.iter().filter(is_number);
-    let number = numbers.clone().find(|at| columns[**at].has_fractions())?;
-    let words = tokens.iter().find(|at| !is_number(at))?;
-    let first = columns[*words]
+    let is_number = |at: &usize| columns[*at].is_numbers_or_missing();
+    let (numbers, words): (Vec<usize>, Vec<usize>) = tokens.iter().copied().partition(is_number);
+    numbers.iter().find(|at| columns[**at].has_fractions())?;
+    let first = *words.first()?;
+    let word = columns[first]
         .word()
         .map(|word| format!(", such as {word}"));
     Some(format!(
-        "the numbers of {} column{}, such as {}, are read as symbols, since {} holds words{}; --columns without it reads numbers",
-        numbers.clone().count(),
-        if numbers.count() == 1 { "" } else { "s" },
-        column_called(&names[*number]),
-        column_called(&names[*words]),
-        first.unwrap_or_default()
+        "numbers that are not whole are read as symbols, since {} holds words{}; --columns {} reads numbers",
+        column_called(&names[first]),
+        word.unwrap_or_default(),
+        ranges_of(names, &numbers)
     ))
+}
+
+/// The names of columns, as --columns takes them: the first and the last of those beside each other.
+fn ranges_of(names: &[String], columns: &[usize]) -> String {
+    let beside = columns.chunk_by(|a, b| a + 1 == *b);
+    let named = beside.map(|run| match run {
+        [first, .., last] if run.len() > 2 => {
+            format!("{}..{}", typed(&names[*first]), typed(&names[*last]))
+        }
+        run => run
+            .iter()
+            .map(|at| typed(&names[*at]))
+            .collect::<Vec<_>>()
+            .join(","),
+    });
+    named.collect::<Vec<_>>().join(",")
 }
 
 /// Some columns that may not hold tokens, and why.

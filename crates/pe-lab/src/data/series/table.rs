@@ -7,7 +7,7 @@ use super::super::csv::ranges;
 use super::super::dates::{Clock, SUCH_AS};
 use super::super::error::Problem;
 use super::super::limits::{MAX_CLASSES, MAX_ROWS, MIN_SERIES};
-use super::super::numbers::is_missing;
+use super::super::numbers::{is_missing, is_no_number};
 use super::super::quote::{column_called, grouped, shorten};
 use super::super::reading::Reading;
 use super::super::sheet::{Form, Sheet};
@@ -337,7 +337,7 @@ impl Wanted {
 }
 
 fn number_in(column: &str, cell: &str, has_comma: bool) -> Result<f64, String> {
-    if is_missing(cell) {
+    if is_no_number(cell) {
         return Err(match cell {
             "" => format!("{} is missing", column_called(column)),
             _ => format!(

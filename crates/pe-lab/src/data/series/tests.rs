@@ -58,6 +58,9 @@ fn a_dash_among_numbers_makes_no_classes() {
             data.says(&format!("line {}: `y` is missing: it is `-`", dashes + 1));
         }
     }
+    // A class may be called as a missing number is elsewhere.
+    let text = target(|row| ["none", "fault"][row / 3 % 2].to_string());
+    assert_eq!(read(&text, "").unwrap().labels(), ["fault", "none"]);
     // Words that differ, and more of them than numbers, are classes, and the numbers among them are reported.
     let text = target(|row| ["a", "b", "7", "c"][row / 3 % 4].to_string());
     let data = read(&text, "").unwrap();

@@ -243,4 +243,10 @@ fn columns_of_a_test_file_are_found_by_their_names() {
         "",
     );
     assert_eq!(shorter.unwrap().task().test_set(2).len(), 30);
+    let noted = numbered(2, 60..90).replacen("label", "note,label", 1);
+    let noted = noted
+        .replace(",left", ",seen,left")
+        .replace(",right", ",seen,right");
+    let noted = tested_on(("a.csv", numbered(2, 0..60)), ("b.csv", noted), "");
+    assert_eq!(noted.unwrap().task().test_set(2).len(), 30);
 }

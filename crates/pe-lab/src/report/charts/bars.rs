@@ -40,7 +40,10 @@ pub fn draw(data: &Data<'_>, task: &TaskSummary) -> Result<Option<Figure>, LabEr
     }
     let counted = match failed {
         0 => "",
-        _ => " A training that failed counts as in the tables, with the floor or the lowest score.",
+        _ => {
+            " A training that failed counts as in the tables, with the floor or the lowest score; a scheme of which every training \
+             failed has no bar."
+        }
     };
     let floor = task.floors[part];
     let where_tested = match task.has_one_length() {
