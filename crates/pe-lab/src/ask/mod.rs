@@ -59,6 +59,6 @@ pub use sizes::Sizes;
 pub use steps::{MAX_STEPS, StepCount, steps_in_words};
 pub use study::{Grown, StudySpec, TaskSteps};
 pub use tasks::Tasks;
-pub use trial::TrialSpec;
+pub use trial::{CHOOSING, TrialSpec};
 pub use tuning::{Attempt, ChosenRate, Search, TUNING_SEED, Tuned, rates_in_words};
 pub use versions::{CODE, Versions};

@@ -40,13 +40,16 @@ pub struct TrialSpec {
     pub tuning: bool,
 }
 
+/// What the names of trials that help to choose a learning rate have before it.
+pub const CHOOSING: &str = "-rate-";
+
 impl TrialSpec {
     /// A name for the trial that no other trial of its study has: `TASK-SCHEME-SEED`, and
     /// `TASK-SCHEME-SEED-rate-RATE` for one that helps to choose a learning rate.
     pub fn id(&self) -> String {
         let id = format!("{}-{}-{}", self.task, self.scheme.name, self.seed);
         match self.tuning {
-            true => format!("{id}-rate-{}", self.recipe.learning_rate),
+            true => format!("{id}{CHOOSING}{}", self.recipe.learning_rate),
             false => id,
         }
     }

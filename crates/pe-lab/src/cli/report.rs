@@ -1,6 +1,5 @@
 //! `pe-lab report`: the report of a study, which `compare` writes too.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -9,7 +8,7 @@ use super::private::keep_as_private_as;
 use super::terminal::{print_json, print_line};
 use crate::console::tell;
 use crate::error::LabError;
-use crate::folder::{Entry, StudyFolder, is_there, make_named_folder};
+use crate::folder::{Entry, StudyFolder, is_same, is_there, make_named_folder};
 use crate::grouped::{counted, first_of};
 use crate::report::{Beside, Report};
 use crate::run::{Outcomes, Progress, Study, provenance};
@@ -117,15 +116,14 @@ impl ReportArgs {
                     .into(),
             ));
         }
-        let mut real: Vec<PathBuf> = Vec::new();
-        for folder in &self.folders {
-            // One that is not there is refused when it is read.
-            let one = fs::canonicalize(folder).unwrap_or_default();
-            if real.contains(&one) {
+        for (nth, folder) in self.folders.iter().enumerate() {
+            if self.folders[..nth]
+                .iter()
+                .any(|other| is_same(other, folder))
+            {
                 let folder = folder.display();
                 return Err(LabError::Usage(format!("{folder} is named twice")));
             }
-            real.extend(Some(one).filter(|one| !one.as_os_str().is_empty()));
         }
         let studies = self.folders.iter().map(|folder| Study::load(folder));
         let studies = studies.collect::<Result<Vec<_>, _>>()?;
@@ -153,11 +151,7 @@ impl ReportArgs {
 pub(super) fn free(out: &Path, of: Option<&StudyFolder>) -> Result<StudyFolder, LabError> {
     make_named_folder(out)?;
     // The study's own folder may be named in another way, as `./study`.
-    let is_own = |of: &&StudyFolder| {
-        let real = |folder: &Path| fs::canonicalize(folder).ok();
-        real(of.path()) == real(out)
-    };
-    if let Some(own) = of.filter(is_own) {
+    if let Some(own) = of.filter(|of| is_same(of.path(), out)) {
         return Ok(own.clone());
     }
     let to = StudyFolder::at(out);

@@ -12,7 +12,7 @@ use super::column::{decimal_commas, with_point};
 use super::error::{Problem, SHOWN, list as items};
 use super::header::{column, list};
 use super::labels::Labels;
-use super::quote::{column_called, grouped, shell_word, shorten, typed};
+use super::quote::{column_called, columns_typed, grouped, shorten, typed};
 use super::reading::{Reading, TokenKind};
 use super::rows::{Collector, Tokens};
 use super::sheet::{Form, Sheet};
@@ -299,24 +299,6 @@ pub(super) fn ranges(
         }
     }
     Ok(columns)
-}
-
-/// Some columns as they are typed behind `--columns`: the first and the last of many that stand beside each other.
-fn columns_typed(names: &[String], columns: &[usize]) -> String {
-    const NAMED: usize = 8;
-    let name = |at: &usize| names[*at].as_str();
-    let typed_as = match columns {
-        [first, .., last] if columns.len() > 2 && last - first == columns.len() - 1 => {
-            format!("{}..{}", name(first), name(last))
-        }
-        _ => columns
-            .iter()
-            .take(NAMED)
-            .map(name)
-            .collect::<Vec<_>>()
-            .join(","),
-    };
-    shell_word(&typed_as)
 }
 
 fn label_column(sheet: &Sheet<'_>, reading: &Reading) -> Result<usize, Problem> {

@@ -44,6 +44,18 @@ pub(super) fn typed(name: &str) -> String {
     }
 }
 
+/// Some columns as they are typed behind `--columns`: of three and more that stand beside each other the first and the last.
+pub(super) fn columns_typed(names: &[String], columns: &[usize]) -> String {
+    const NAMED: usize = 8;
+    let name = |at: &usize| names[*at].as_str();
+    let beside = columns.chunk_by(|a, b| a + 1 == *b);
+    let named = beside.map(|run| match run {
+        [first, .., last] if run.len() > 2 => format!("{}..{}", name(first), name(last)),
+        run => run.iter().map(name).collect::<Vec<_>>().join(","),
+    });
+    shell_word(&named.take(NAMED).collect::<Vec<_>>().join(","))
+}
+
 /// The name of a column as a message quotes it. Programs that write the numbers of the rows leave their column without a name.
 pub(super) fn column_called(name: &str) -> String {
     match name {

@@ -41,8 +41,9 @@ use std::path::{Path, PathBuf};
 pub use crate::door::{Entry, is_unfinished, unfinished};
 pub use seal::{read_sealed, write_sealed};
 pub use write::{
-    create, is_there, make_folder, make_named_folder, names, of_digest, read_bounded, read_json,
-    remove, remove_all, remove_unfinished, rename, write_by, write_csv, write_json, write_whole,
+    create, is_same, is_there, make_folder, make_named_folder, names, of_digest, read_bounded,
+    read_json, remove, remove_all, remove_unfinished, rename, write_by, write_csv, write_json,
+    write_whole,
 };
 
 use crate::data::{DataSpec, FileSpec};

@@ -50,6 +50,12 @@ pub fn names(folder: &Entry) -> Result<Vec<OsString>, LabError> {
     folder.names().map_err(wrong(folder))
 }
 
+/// Whether two paths lead to the same file or folder, which is there.
+pub fn is_same(a: &Path, b: &Path) -> bool {
+    let real = |path: &Path| fs::canonicalize(path).ok();
+    real(a).is_some_and(|a| Some(a) == real(b))
+}
+
 /// Gives a file or a folder of a study another name.
 ///
 /// # Errors

@@ -40,8 +40,9 @@ pub(super) fn with_room(tokens: usize, classes: usize) -> usize {
     (SCORES / tokens.saturating_mul(classes).max(1)).max(1)
 }
 
-/// The batches of a test set, in its order, for answers of this many classes. A scheme whose encoding changes with the length gets batches of one length, so that
-/// what the model says of a row does not depend on the padding that longer rows beside it bring.
+/// The batches of a test set, in its order, for answers of this many classes. A scheme whose encoding changes with the length
+/// gets batches of one length, so that what the model says of a row does not depend on the padding that longer rows beside it
+/// bring.
 fn batches<'a>(
     model: &Model,
     set: &'a [Sample],

@@ -59,11 +59,11 @@ impl<'a> HeldOut<'a> {
         // The first draw of random positions, the same at every test.
         let mut source = model.scheme().first_for_test(0);
         let answers = |part: &[Sample]| part.iter().map(|s| s.answers.len()).sum::<usize>() as f64;
-        let mut sum = 0.0;
+        let (all, mut sum) = (answers(set), 0.0);
         for part in set.chunks(at_once) {
             let batch = TensorBatch::new(part, self.task.readout(), &self.device);
             let loss = read_loss(model.loss(batch.at(part, &mut source)?))?;
-            sum += loss * (answers(part) / answers(set));
+            sum += loss * (answers(part) / all);
         }
         Ok(sum)
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::inside::{self, Opened, Stamp};
-use crate::ask::StudySpec;
+use crate::ask::{CHOOSING, StudySpec};
 use crate::draw::Look;
 use crate::folder::{StudyFolder, TrialFolder};
 use crate::grouped::grouped;
@@ -250,7 +250,7 @@ impl Watched {
             false => Vec::new(),
         };
         let names = all.iter().filter_map(|name| name.to_str());
-        names.filter(|name| name.contains("-rate-")).count()
+        names.filter(|name| name.contains(CHOOSING)).count()
     }
 
     /// What the report says. There is nothing before the first report, and nothing in a file that cannot be read.

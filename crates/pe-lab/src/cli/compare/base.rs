@@ -1,12 +1,11 @@
 //! The plan that the flags of `compare` change.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::CompareArgs;
 use crate::ask::{Plan, StudySpec};
 use crate::error::LabError;
-use crate::folder::{StudyFolder, is_there, read_sealed};
+use crate::folder::{StudyFolder, is_same, is_there, read_sealed};
 
 impl CompareArgs {
     /// The plan of the file, the preset or the folder, and whether it is a preset's.
@@ -37,17 +36,14 @@ impl CompareArgs {
             _ => (plan, is_preset),
         })
     }
-}
 
-impl CompareArgs {
     /// The data of `--data`, unless they are those of the file of the study, whose settings then stay. Of other data they are left out,
     /// which is said.
     pub(super) fn other_data(&self, base: &Plan) -> Option<PathBuf> {
         let (Some(file), Some(asked), Some(of_file)) = (&self.study, &self.data, &base.data) else {
             return self.data.clone();
         };
-        let real = |path: &Path| fs::canonicalize(path).ok();
-        if asked == of_file || real(asked).is_some_and(|asked| Some(asked) == real(of_file)) {
+        if asked == of_file || is_same(asked, of_file) {
             return None;
         }
         let settings = [

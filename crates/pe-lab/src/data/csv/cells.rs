@@ -2,7 +2,7 @@
 
 use super::super::column::Column;
 use super::super::error::Problem;
-use super::super::quote::{column_called, typed};
+use super::super::quote::{column_called, columns_typed};
 use super::super::reading::{Reading, TokenKind};
 
 const NOT_TOKENS: [&str; 17] = [
@@ -72,24 +72,8 @@ pub fn mixed(names: &[String], columns: &[Column], tokens: &[usize]) -> Option<S
         "numbers that are not whole are read as symbols, since {} holds words{}; --columns {} reads numbers",
         column_called(&names[first]),
         word.unwrap_or_default(),
-        ranges_of(names, &numbers)
+        columns_typed(names, &numbers)
     ))
-}
-
-/// The names of columns, as --columns takes them: the first and the last of those beside each other.
-fn ranges_of(names: &[String], columns: &[usize]) -> String {
-    let beside = columns.chunk_by(|a, b| a + 1 == *b);
-    let named = beside.map(|run| match run {
-        [first, .., last] if run.len() > 2 => {
-            format!("{}..{}", typed(&names[*first]), typed(&names[*last]))
-        }
-        run => run
-            .iter()
-            .map(|at| typed(&names[*at]))
-            .collect::<Vec<_>>()
-            .join(","),
-    });
-    named.collect::<Vec<_>>().join(",")
 }
 
 /// Some columns that may not hold tokens, and why.

@@ -42,9 +42,14 @@ impl Grid {
     /// The table as LaTeX, for a document of any class.
     pub fn latex(&self) -> String {
         // LaTeX takes a `*` or a `[` after the end of a row as a part of that end.
-        let line = |cells: Vec<String>| match cells.concat().starts_with(['*', '[']) {
-            true => format!("{{}}{} \\\\\n", cells.join(" & ")),
-            false => format!("{} \\\\\n", cells.join(" & ")),
+        let line = |cells: Vec<String>| {
+            let row = cells.join(" & ");
+            let before = if row.starts_with(['*', '[']) {
+                "{}"
+            } else {
+                ""
+            };
+            format!("{before}{row} \\\\\n")
         };
         let rows = self.rows.iter().map(|row| {
             let cells = row.cells.iter().map(|cell| match row.bold {
